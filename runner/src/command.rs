@@ -26,10 +26,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     child,
+    deliveries::Deliveries,
     door::{Attempt, Error, Phase, Progress, Refused, Session, StopReason, Work},
     gang,
     output::{Log, outputs},
-    work::{self, cannot_begin, deliver, left},
+    work::{self, cannot_begin, left},
 };
 
 /// How often progress is read.
@@ -98,10 +99,11 @@ enum End {
 pub(crate) async fn run(
     session: &Session,
     command: &Command,
-    attempt: Attempt,
     work: &Work,
+    deliveries: &Deliveries,
     stop: &CancellationToken,
 ) -> Result<(), Error> {
+    let attempt = Attempt { job_id: work.job_id, attempt: work.attempt };
     let prepared = tokio::select! {
         prepared = prepare(session, attempt, work) => prepared,
         reason = work::stopped(session, attempt) => return left(session, attempt, reason?, true).await,
@@ -119,8 +121,9 @@ pub(crate) async fn run(
             return session.fail(attempt, "engine-failed", &message, (false, false)).await;
         }
     };
-    let (folder, leads, group) = (folder.path(), work.leads(), child::group(&child));
-    let mut running = Running { session, attempt, folder, leads, child, group, log: Log::default() };
+    let (leads, group) = (work.leads(), child::group(&child));
+    let mut running =
+        Running { session, attempt, deliveries, folder, leads, child, group, log: Log::default() };
     let limit = work.parameters.get("max_seconds").and_then(Value::as_u64);
     let limit = async {
         match limit {
@@ -141,7 +144,8 @@ pub(crate) async fn run(
 struct Running<'a> {
     session: &'a Session,
     attempt: Attempt,
-    folder: &'a Path,
+    deliveries: &'a Deliveries,
+    folder: TempDir,
     /// Whether this is rank 0, which reports progress, checkpoints and results.
     leads: bool,
     child: Child,
@@ -173,7 +177,7 @@ impl Running<'_> {
     }
 
     async fn report(&mut self, last: &mut Line) -> Result<(), Error> {
-        let now = progress(self.folder);
+        let now = progress(self.folder.path());
         if (now.step, now.steps) != (last.step, last.steps) {
             let progress = Progress { phase: Phase::Working, step: now.step, steps: now.steps };
             match self.session.progress(self.attempt, progress).await {
@@ -192,7 +196,7 @@ impl Running<'_> {
 
     async fn send_log(&mut self) {
         if self.leads
-            && let Err(error) = self.log.send(self.session, self.attempt, self.folder).await
+            && let Err(error) = self.log.send(self.session, self.attempt, self.folder.path()).await
         {
             tracing::warn!(error = format!("{error:#}"), "cannot send the log");
         }
@@ -200,8 +204,8 @@ impl Running<'_> {
 
     /// Uploads the checkpoint. A failure costs work, not the attempt.
     async fn save(&self) {
-        let Some(step) = progress(self.folder).checkpoint.filter(|_| self.leads) else { return };
-        let saved = match fs::read(self.folder.join("checkpoint")) {
+        let Some(step) = progress(self.folder.path()).checkpoint.filter(|_| self.leads) else { return };
+        let saved = match fs::read(self.folder.path().join("checkpoint")) {
             Ok(content) => self.session.checkpoint(self.attempt, step, content).await,
             Err(error) => Err(Error::Unavailable(error.into())),
         };
@@ -242,21 +246,18 @@ impl Running<'_> {
     }
 
     /// Ends the attempt of a program that has ended by itself.
-    async fn exited(
-        &mut self,
-        status: io::Result<ExitStatus>,
-        stop: &CancellationToken,
-    ) -> Result<(), Error> {
+    async fn exited(mut self, status: io::Result<ExitStatus>, stop: &CancellationToken) -> Result<(), Error> {
         let (session, attempt) = (self.session, self.attempt);
         let status = status.ok();
         match (status.and_then(|status| status.code()), status.and_then(|status| status.signal())) {
             (Some(0), _) if !self.leads => gang::done(session, attempt, stop).await,
-            (Some(0), _) => match outputs(&self.folder.join("outputs")) {
+            (Some(0), _) => match outputs(&self.folder.path().join("outputs")) {
                 Ok(left) => {
                     if !left.refused.is_empty() {
                         self.tell_refused(&left.refused).await;
                     }
-                    deliver(session, attempt, left, stop).await
+                    let left = (left, Some(self.folder));
+                    self.deliveries.deliver(session, attempt, left, stop).await
                 }
                 Err(error) => {
                     let message = format!("The results cannot be read: {error}.");
@@ -286,7 +287,7 @@ impl Running<'_> {
             .iter()
             .map(|Refused { name, reason }| format!("not delivered: {name}: {reason}\n"))
             .collect();
-        let log = File::options().append(true).open(self.folder.join("log"));
+        let log = File::options().append(true).open(self.folder.path().join("log"));
         if let Err(error) = log.and_then(|mut log| log.write_all(lines.as_bytes())) {
             tracing::warn!(%error, "cannot write the log");
         }
@@ -295,7 +296,7 @@ impl Running<'_> {
 
     /// The end of what a program has written.
     fn last_words(&self, nothing: &str) -> String {
-        let text = fs::read(self.folder.join("log")).unwrap_or_default();
+        let text = fs::read(self.folder.path().join("log")).unwrap_or_default();
         let tail = String::from_utf8_lossy(&text[text.len().saturating_sub(TAIL)..]).replace('\0', "");
         let tail = tail.trim();
         if tail.is_empty() { nothing.to_owned() } else { tail.to_owned() }

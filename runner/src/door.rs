@@ -263,6 +263,28 @@ impl Session {
         self.of_attempt::<Value>(attempt, "progress", body).await.map(drop)
     }
 
+    /// Reports that the results of an attempt are uploaded. Returns whether its job was cancelled.
+    pub(crate) async fn is_cancelled(&self, attempt: Attempt) -> Result<bool, Error> {
+        #[derive(Deserialize)]
+        struct Answer {
+            state: String,
+        }
+        let body = json!({ "phase": Phase::Uploading, "step": 0, "steps": 0 });
+        let Answer { state } = self.of_attempt(attempt, "progress", body).await?;
+        Ok(state == "cancelling")
+    }
+
+    /// Asks for other jobs while the results of an attempt are uploaded. Returns whether the worker gets some.
+    pub(crate) async fn hand_over(&self, attempt: Attempt) -> Result<bool, Error> {
+        #[derive(Deserialize)]
+        struct Answer {
+            handed_over: bool,
+        }
+        let hand_over = || self.of_attempt(attempt, "deliver", json!({}));
+        let Answer { handed_over } = self.door.persist(hand_over).await?;
+        Ok(handed_over)
+    }
+
     /// Uploads a result.
     pub(crate) async fn upload(
         &self,

@@ -5,7 +5,8 @@
 //!       ├──► child                            the process of the engine, if it is not started by others
 //!       └──► work ──► engine (WebUI's API)    one job at a time; loras: models of tenants, laid beside it; init: pictures to begin with
 //!              ├──► command ──► program        by the contract of command engines, one process for a job; gang: several workers
-//!              └──► object store              GET of each input and PUT of each result, by signed URLs
+//!              └──► object store              GET of each input and PUT of each result, by signed URLs; deliveries: in the
+//!                                             background, if it takes long
 //! ```
 //!
 //! Stateless, with outbound connections only. A restarted process registers a new session; the attempt of the previous
@@ -13,6 +14,7 @@
 
 mod child;
 mod command;
+mod deliveries;
 mod door;
 mod engine;
 mod gang;

@@ -14,6 +14,7 @@ use url::Url;
 use crate::{
     child::{self, Program},
     command::Command,
+    deliveries::Deliveries,
     door::{Door, Error, Instruction, Session},
     engine::WebUi,
     work,
@@ -210,7 +211,9 @@ async fn serve(
     mut ended: Option<watch::Receiver<u64>>,
     stop: &CancellationToken,
 ) -> Result<(), Error> {
+    let deliveries = Deliveries::default();
     loop {
+        deliveries.check()?;
         let polled = tokio::select! {
             polled = session.poll(None) => polled,
             () = end_of(ended.as_mut()) => return Ok(()),
@@ -218,7 +221,7 @@ async fn serve(
         };
         match polled {
             Ok(Some(Instruction::Work(job))) => {
-                match work::run(session, engines, job, stop).await {
+                match work::run(session, engines, job, &deliveries, stop).await {
                     Ok(true) => {}
                     Ok(false) => return Ok(()),
                     // the attempt has ended; if the session has, too, the next poll tells

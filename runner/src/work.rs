@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     command::{self, Command},
+    deliveries::Deliveries,
     door::{
         Artifact, Attempt, Error, INCOMPLETE, Instruction, Phase, Progress, Refused, Session, StopReason,
         UPLOAD_MISSING, Work,
@@ -45,20 +46,21 @@ pub(crate) async fn run(
     session: &Session,
     engines: &Engines,
     work: Work,
+    deliveries: &Deliveries,
     stop: &CancellationToken,
 ) -> Result<bool, Error> {
     let attempt = Attempt { job_id: work.job_id, attempt: work.attempt };
     tracing::info!(job.id = %attempt.job_id, attempt.attempt, "attempt begins");
     let program = match (work.application.as_str(), work.method.as_str(), &engines.webui) {
         ("stable-diffusion", "txt2img" | "img2img", Some(engine)) => {
-            return generate(session, engine, attempt, work, stop).await;
+            return generate(session, engine, work, deliveries, stop).await;
         }
         ("dreambooth", "train", _) => engines.trainer.clone(),
         ("command", "run", _) if engines.runs_programs => Command::of_job(&work),
         _ => None,
     };
     match program {
-        Some(program) => command::run(session, &program, attempt, &work, stop).await?,
+        Some(program) => command::run(session, &program, &work, deliveries, stop).await?,
         None => {
             let Work { application, method, .. } = &work;
             let message = format!("The worker does not run {application}.{method}.");
@@ -72,10 +74,11 @@ pub(crate) async fn run(
 async fn generate(
     session: &Session,
     engine: &Engine,
-    attempt: Attempt,
     mut work: Work,
+    deliveries: &Deliveries,
     stop: &CancellationToken,
 ) -> Result<bool, Error> {
+    let attempt = Attempt { job_id: work.job_id, attempt: work.attempt };
     let prepared = tokio::select! {
         prepared = prepare(session, engine, attempt, &mut work) => prepared,
         reason = stopped(session, attempt) => return left(session, attempt, reason?, true).await.map(|()| true),
@@ -100,7 +103,8 @@ async fn generate(
                 content: Content::Bytes(content.into()),
             };
             let outputs = pictures.into_iter().enumerate().map(output).collect();
-            deliver(session, attempt, Results { outputs, refused: Vec::new() }, stop).await
+            let results = Results { outputs, refused: Vec::new() };
+            deliveries.deliver(session, attempt, (results, None), stop).await
         }
         End::Failed(Failure { code, message, is_retryable }) => {
             tracing::warn!(job.id = %attempt.job_id, code, message, "attempt failed");
@@ -282,21 +286,8 @@ pub(crate) struct Results {
     pub(crate) refused: Vec<Refused>,
 }
 
-/// Uploads the results, and ends the attempt with them, unless it has to stop before.
-pub(crate) async fn deliver(
-    session: &Session,
-    attempt: Attempt,
-    results: Results,
-    stop: &CancellationToken,
-) -> Result<(), Error> {
-    tokio::select! {
-        done = upload(session, attempt, &results) => done,
-        reason = stopped(session, attempt) => left(session, attempt, reason?, true).await,
-        () = stop.cancelled() => Ok(()),
-    }
-}
-
-async fn upload(session: &Session, attempt: Attempt, results: &Results) -> Result<(), Error> {
+/// Uploads the results, and ends the attempt with them.
+pub(crate) async fn upload(session: &Session, attempt: Attempt, results: &Results) -> Result<(), Error> {
     let uploading = Progress { phase: Phase::Uploading, step: 0, steps: 0 };
     match session.progress(attempt, uploading).await {
         Ok(()) | Err(Error::Unavailable(_)) => {}

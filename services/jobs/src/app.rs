@@ -25,6 +25,8 @@ use crate::{
 
 /// Period of the clean-up workers.
 const CLEAN_UP_PERIOD: Duration = Duration::from_secs(600);
+/// How often it is looked for results that were lost before they were delivered.
+const DELIVERY_PERIOD: Duration = Duration::from_secs(2);
 /// How often outputs are deleted that do not count.
 const SWEEP_PERIOD: Duration = Duration::from_secs(5);
 /// How often pools are compared with the workers that the platform runs.
@@ -133,6 +135,8 @@ impl App {
         });
         let sweep = |state| async move { artifact::sweep(&state).await };
         rest::spawn_periodic(state, workers, "jobs.outputs", SWEEP_PERIOD, sweep);
+        let sweep = |state| async move { attempt::sweep(&state).await };
+        rest::spawn_periodic(state, workers, "jobs.deliveries", DELIVERY_PERIOD, sweep);
         let round = |state| async move { deployment::round(&state).await };
         rest::spawn_periodic(state, workers, "jobs.deployments", DEPLOYMENT_PERIOD, round);
         let sweep = |state| async move { upload::sweep(&state).await };

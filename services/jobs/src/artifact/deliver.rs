@@ -8,7 +8,7 @@ use super::{
     file::object,
     model::Artifact,
     store::{self, Output},
-    upload::bucket,
+    upload::{bucket, not_now},
 };
 use crate::{error::Error, job::JobProblem, state::AppState};
 
@@ -64,7 +64,7 @@ async fn deliver_one(state: &AppState, output: &Output, artifact: &Artifact) -> 
     let Artifact { name, bytes, .. } = artifact;
     let object = object(output.job, output.attempt, name);
     let request = DeliveryRequest { tenant_id: output.tenant, object: &object, bytes: *bytes };
-    let delivery = state.storage.deliver(output.storage, &request).await.map_err(Error::Storage)?;
+    let delivery = state.storage.deliver(output.storage, &request).await.map_err(not_now)?;
     Ok(match delivery.outcome {
         DeliveryOutcome::Delivered => Delivered::Done,
         DeliveryOutcome::NotStaged => Delivered::NotStaged(name.clone()),
@@ -103,6 +103,7 @@ fn problem_of_tenant(error: Error) -> Result<JobProblem, Error> {
         Error::Storage(clients::Error::Problem(details)) if details.is(api::ProblemType::QuotaExceeded) => {
             Ok(JobProblem { code: "quota-exceeded".to_owned(), message: details.detail })
         }
+        Error::Storage(cause) => Err(not_now(cause)),
         other => Err(other),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use api::{Checks, Json, Path, Problem};
+use api::{Checks, Json, Path, Problem, ProblemType};
 use axum::{Router, extract::State, routing::post};
 use clients::storage::{StorageReason, StorageState, UrlKind, UrlRequest};
 use ids::{JobId, StorageId, TenantId};
@@ -66,7 +66,7 @@ pub(super) async fn sign(
     bytes: i64,
 ) -> Result<Upload, Error> {
     let request = UrlRequest { tenant_id: output.tenant, kind, object, content_type, bytes };
-    let signed = state.storage.sign_url(output.storage, &request).await.map_err(Error::Storage)?;
+    let signed = state.storage.sign_url(output.storage, &request).await.map_err(not_now)?;
     Ok(Upload { url: signed.url, expires_at: signed.expires_at })
 }
 
@@ -86,7 +86,10 @@ pub(super) async fn place(
     if let Some(output) = output {
         return Ok(output);
     }
-    let storage = bucket(state, found.tenant).await?;
+    let storage = bucket(state, found.tenant).await.map_err(|error| match error {
+        Error::Storage(cause) => not_now(cause),
+        other => other,
+    })?;
     let output = Output { job, attempt: folder, tenant: found.tenant, storage };
     let mut tx = state.db.worker().await?;
     // the objects of an attempt that has ended meanwhile would never be deleted
@@ -94,6 +97,15 @@ pub(super) async fn place(
     store::insert_output(&mut tx, &output).await?;
     tx.commit().await?;
     Ok(output)
+}
+
+/// The error of a call for a worker: while a tenant is suspended, the results of its jobs wait.
+pub(super) fn not_now(error: clients::Error) -> Error {
+    if error.problem(ProblemType::TenantSuspended).is_some() {
+        Error::BucketNotReady
+    } else {
+        Error::Storage(error)
+    }
 }
 
 /// The bucket for uploads and outputs of the tenant's jobs. A new one is ready in a moment, for which the request waits.

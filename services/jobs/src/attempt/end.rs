@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use sqlx::PgConnection;
 
 use super::{
+    delivering::delivers,
     member,
     model::{self, AttemptState, End, Ended, GPU_FAILED, Policy},
     store,
@@ -26,7 +27,7 @@ const OUT_OF_MEMORY: &str = "out-of-memory";
 /// Ends the attempt of a locked worker. Returns the state of its job.
 ///
 /// # Errors
-/// [`Error::NotYours`] if the worker does not run it, or it is not the latest one of its job.
+/// [`Error::NotYours`] if the worker does not run or deliver it, or it is not the latest one of its job.
 pub(crate) async fn end(
     conn: &mut PgConnection,
     worker: &Held,
@@ -36,7 +37,7 @@ pub(crate) async fn end(
     policy: &Policy,
     now: Timestamp,
 ) -> Result<JobState, Error> {
-    if worker.current != Some((job, number)) {
+    if worker.current != Some((job, number)) && !delivers(conn, worker.id, (job, number)).await? {
         return Err(Error::NotYours);
     }
     let (job, counts) = job::lock_for_attempt(conn, job).await?.ok_or(Error::NotYours)?;
@@ -117,7 +118,7 @@ async fn settle(
         // a worker that ends its attempt has stored its last checkpoint; of a lost one only that is sure to be stored which was
         // followed by another
         checkpoint_at: if *how == End::Lost { before } else { last },
-        ended_at: open.now,
+        ended_at: open.done_at,
     };
     let charge = charge(ended.outcome, &work, open.rate.as_ref());
     if let Some((of, rate)) = open.record(job, number).filter(|_| charge.seconds > 0) {
@@ -161,7 +162,7 @@ pub(super) async fn complete(
     policy: &Policy,
     now: Timestamp,
 ) -> Result<JobState, Error> {
-    if worker.current != Some((job, number)) {
+    if worker.current != Some((job, number)) && !delivers(conn, worker.id, (job, number)).await? {
         // the answer to the first call may have been lost
         return match store::state(conn, job, number, worker.id).await? {
             Some(AttemptState::Succeeded) => Ok(JobState::Succeeded),

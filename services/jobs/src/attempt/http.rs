@@ -12,7 +12,7 @@ use sqlx::PgConnection;
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    end, inputs, join, log, member,
+    delivering, end, inputs, join, log, member,
     model::{self, End, Policy},
     poll::{self, AttemptRef, Instruction},
     progress::{self, Progress},
@@ -45,6 +45,7 @@ pub(crate) fn routes() -> Router<AppState> {
         .route("/worker/v1/attempts/{job}/{number}/join", post(join::join))
         .route("/worker/v1/attempts/{job}/{number}/done", post(join::done))
         .route("/worker/v1/attempts/{job}/{number}/log", post(log::append))
+        .route("/worker/v1/attempts/{job}/{number}/deliver", post(delivering::hand_over))
         .route("/worker/v1/attempts/{job}/{number}/complete", post(complete))
         .route("/worker/v1/attempts/{job}/{number}/fail", post(fail))
         .route("/worker/v1/attempts/{job}/{number}/leave", post(leave))
@@ -267,7 +268,7 @@ struct EndAnswer {
     state: JobState,
 }
 
-/// Whether the worker runs the attempt.
+/// Whether the worker runs or delivers the attempt.
 async fn is_open(
     state: &AppState,
     worker: WorkerCaller,
@@ -277,8 +278,10 @@ async fn is_open(
 ) -> Result<bool, Error> {
     let mut tx = state.db.worker().await?;
     let held = worker.touch(&mut tx, session).await?;
+    let is_open =
+        held.current == Some((job, number)) || delivering::delivers(&mut tx, worker.0, (job, number)).await?;
     tx.commit().await?;
-    Ok(held.current == Some((job, number)))
+    Ok(is_open)
 }
 
 /// Ends the attempt with its results, which were uploaded: they are delivered. Can be repeated.

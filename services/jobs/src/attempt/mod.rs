@@ -1,5 +1,6 @@
 //! Attempts: tries of jobs on workers. Only the latest one of a job counts, and only if its worker's session is the latest.
 
+mod delivering;
 mod end;
 mod http;
 mod inputs;
@@ -14,6 +15,7 @@ mod store;
 mod tenant_http;
 mod tenant_log;
 
+pub(crate) use delivering::{delivers, sweep};
 pub(crate) use end::end;
 pub(crate) use http::routes;
 pub(crate) use model::{AttemptState, Counts, End, Policy};

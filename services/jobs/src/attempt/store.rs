@@ -59,8 +59,8 @@ pub(super) struct OpenCost {
     pub(super) working_at: Option<Timestamp>,
     pub(super) stop_at: Option<Timestamp>,
     pub(super) rate: Option<Rate>,
-    /// The time of the transaction.
-    pub(super) now: Timestamp,
+    /// When the work was done: now, unless the attempt is delivering.
+    pub(super) done_at: Timestamp,
 }
 
 impl OpenCost {
@@ -92,7 +92,7 @@ pub(super) async fn open_cost(
 ) -> sqlx::Result<Option<OpenCost>> {
     let row = sqlx::query!(
         r#"select worker_id, gpu_spec, assigned_at, working_at, stop_at, price_per_hour, currency, level_factor,
-                  now() as "now!: jiff_sqlx::Timestamp"
+                  coalesce(delivering_at, now()) as "done_at!: jiff_sqlx::Timestamp"
            from attempts where job_id = $1 and number = $2 and state = 'open'"#,
         job as JobId,
         number,
@@ -104,7 +104,7 @@ pub(super) async fn open_cost(
         working_at: row.working_at.map(jiff_sqlx::Timestamp::to_jiff),
         stop_at: row.stop_at.map(jiff_sqlx::Timestamp::to_jiff),
         rate: rate(row.price_per_hour, row.currency, row.level_factor),
-        now: row.now.to_jiff(),
+        done_at: row.done_at.to_jiff(),
     }))
 }
 

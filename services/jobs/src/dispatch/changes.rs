@@ -124,6 +124,13 @@ impl World {
             };
             return Ok(self.pool.apply(event, now)?);
         }
+        if row.is_delivering {
+            // for the scheduler it has ended; if its results are lost, it comes again
+            return match known {
+                Some(State::Running(_)) => Ok(self.pool.apply(Event::Ended(key, Ending::Done), now)?),
+                Some(State::Queued { .. } | State::Delayed) | None => Ok(()),
+            };
+        }
         let event = match (row.state, known) {
             (JobState::Queued, None) => Event::Submitted(rows::job(row, &self.specs, &self.estimates)),
             (JobState::Queued, Some(State::Running(_))) => {

@@ -242,13 +242,16 @@ pub(super) fn in_pool(waiting: &Job, specs: &[SpecId]) -> Job {
     Job { shape: Arc::new(shape), ..waiting.clone() }
 }
 
-/// The open job of a row. None if it has ended, or its worker is not in the pool.
+/// The open job of a row. None if it has ended, is delivering, or its worker is not in the pool.
 pub(super) fn entry(
     row: &JobRow,
     job: Job,
     worker_spec: impl Fn(WorkerId) -> Option<SpecId>,
     now: Millis,
 ) -> Option<Entry> {
+    if row.is_delivering {
+        return None;
+    }
     let state = match row.state {
         JobState::Queued if job.not_before > now => State::Delayed,
         JobState::Queued => State::Queued { since: millis(row.queued_at) },

@@ -133,6 +133,8 @@ pub(super) struct JobRow {
     pub(super) slice_charge: Option<String>,
     /// How long the successful attempt ran.
     pub(super) seconds: Option<f64>,
+    /// It has left its worker, which has its results.
+    pub(super) is_delivering: bool,
     /// The specification on which it ran out of memory, if the pool has workers of a larger one.
     pub(super) too_small: Option<String>,
 }
@@ -160,6 +162,7 @@ macro_rules! select_jobs {
                       case when a.state = 'succeeded'
                            then extract(epoch from a.ended_at - coalesce(a.begun_at, a.assigned_at))::float8
                       end as "seconds?",
+                      coalesce(a.state = 'open' and a.delivering_at is not null, false) as "is_delivering!",
                       case when j.failures > 0 then (
                           select small.gpu_spec from attempts small join pools p on p.id = j.pool_id
                           where small.job_id = j.id and small.problem ->> 'code' = 'out-of-memory' and exists (
@@ -454,8 +457,8 @@ pub(super) async fn tell_to_leave(conn: &mut PgConnection, job: JobId, time: Dur
 pub(super) async fn over_cost(conn: &mut PgConnection, pool: PoolId) -> sqlx::Result<Vec<JobId>> {
     sqlx::query_scalar!(
         "select j.id from attempts a join jobs j on j.id = a.job_id
-         where a.state = 'open' and a.stop_at <= now() and j.pool_id = $1 and j.state in ('assigned', 'running')
-           and j.leave_by is null
+         where a.state = 'open' and a.delivering_at is null and a.stop_at <= now() and j.pool_id = $1
+           and j.state in ('assigned', 'running') and j.leave_by is null
          order by j.id",
         pool as PoolId,
     )

@@ -68,7 +68,10 @@ pub(super) async fn lock_pool(conn: &mut PgConnection, id: PoolId) -> sqlx::Resu
 /// Locks the workers of a pool that the platform runs.
 pub(super) async fn lock_members(conn: &mut PgConnection, pool: PoolId) -> sqlx::Result<Vec<Member>> {
     let rows = sqlx::query!(
-        r#"select id, stage as "stage!: WorkerStage", tenure, current_job is not null as "is_busy!",
+        r#"select id, stage as "stage!: WorkerStage", tenure,
+                  (current_job is not null
+                   or exists (select from attempts a where a.worker_id = workers.id and a.state = 'open'
+                                 and a.delivering_at is not null)) as "is_busy!",
                   greatest(extract(epoch from now() - idle_since), 0)::float8 as "idle!"
            from workers where pool_id = $1 and stage is not null order by id for update"#,
         pool as PoolId,

@@ -13,7 +13,7 @@ use super::{
     model::hash,
     store::{self, Held},
 };
-use crate::{error::Error, rest, state::AppState};
+use crate::{attempt::delivers, error::Error, rest, state::AppState};
 
 /// A worker, identified by its token.
 #[derive(Debug, Clone, Copy)]
@@ -54,7 +54,7 @@ impl WorkerCaller {
     /// As [`Self::touch`], for a call about an attempt.
     ///
     /// # Errors
-    /// [`Error::NotYours`] if the session has ended, or the worker does not run the attempt.
+    /// [`Error::NotYours`] if the session has ended, or the worker does not run or deliver the attempt.
     pub(crate) async fn touch_running(
         self,
         conn: &mut sqlx::PgConnection,
@@ -62,7 +62,8 @@ impl WorkerCaller {
         attempt: (JobId, i32),
     ) -> Result<Held, Error> {
         let held = self.touch(conn, session).await?;
-        if held.current == Some(attempt) { Ok(held) } else { Err(Error::NotYours) }
+        let is_held = held.current == Some(attempt) || delivers(conn, self.0, attempt).await?;
+        if is_held { Ok(held) } else { Err(Error::NotYours) }
     }
 
     /// Locks the worker.

@@ -152,6 +152,21 @@ async fn a_tenant_pays_for_work_whose_results_it_does_not_take() {
 }
 
 #[tokio::test]
+async fn the_way_of_results_costs_nothing_once_the_worker_is_free() {
+    let till = Till::new().await;
+    let job = till.submit(json!({})).await;
+    let work = till.work().await;
+    let _ = till.worker.call(&work, "deliver", json!({})).await.expect(200);
+    till.execute("update jobs.attempts set delivering_at = now() - interval '30 s'").await;
+    let _ = till.worker.complete(&work).await.expect(200);
+    let attempt = till.attempt(&job, 1).await;
+    let (state, seconds, _) = charged(&attempt);
+    assert_eq!(state, "succeeded");
+    assert_near(seconds, 30);
+    till.service.stop().await;
+}
+
+#[tokio::test]
 async fn a_job_costs_its_work_and_not_its_loading() {
     let till = Till::new().await;
     let job = till.submit(json!({})).await;

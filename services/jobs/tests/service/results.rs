@@ -209,3 +209,111 @@ async fn an_input_that_the_object_store_does_not_give_ends_the_attempt_at_once()
     studio.stop().await;
     studio.service.stop().await;
 }
+
+#[tokio::test]
+async fn results_that_wait_for_the_object_store_do_not_hold_the_worker() {
+    let mut studio = Studio::new().await;
+    let first = submit(&studio.member, small("a fox", 1)).await.str("id").to_owned();
+    reaches(&studio.member, &first, "succeeded").await;
+    let address = studio.world.stop_objects().await;
+    let mut waiting = Vec::new();
+    for prompt in ["a boat", "a house", "a tree", "a dog"] {
+        let job = submit(&studio.member, small(prompt, 1)).await.str("id").to_owned();
+        reaches(&studio.member, &job, "running").await;
+        waiting.push(job);
+    }
+    for job in &waiting {
+        let read = studio.member.get(&format!("/v1/jobs/{job}")).await.expect(200);
+        assert_eq!((read.str("state"), &read.body["attempts"]), ("running", &json!(1)));
+    }
+    // one is cancelled meanwhile
+    let cancelled = waiting.remove(0);
+    let _ = studio.member.post(&format!("/v1/jobs/{cancelled}/cancel"), Value::Null).await.expect(202);
+    reaches(&studio.member, &cancelled, "cancelled").await;
+    studio.world.start_objects(&address).await;
+    for job in &waiting {
+        let done = reaches(&studio.member, job, "succeeded").await;
+        assert_eq!(done.body["attempts"], 1, "the pictures are made once");
+        assert_eq!(studio.pictures(job).await.len(), 1);
+    }
+    assert_eq!(losses(&studio.world).await, 0);
+
+    // they are lost with the process, and made again
+    let address = studio.world.stop_objects().await;
+    let lost = submit(&studio.member, small("a cat", 1)).await.str("id").to_owned();
+    reaches(&studio.member, &lost, "running").await;
+    let next = submit(&studio.member, small("a bird", 1)).await.str("id").to_owned();
+    reaches(&studio.member, &next, "running").await;
+    studio.kill();
+    studio.world.start_objects(&address).await;
+    studio.start();
+    for job in [&lost, &next] {
+        let done = reaches(&studio.member, job, "succeeded").await;
+        assert_eq!(done.body["attempts"], 2);
+    }
+    studio.stop().await;
+    studio.service.stop().await;
+}
+
+#[tokio::test]
+async fn a_worker_that_hands_an_attempt_over_gets_another() {
+    let mut world = World::new().await;
+    world.config.scheduler.retry_ms = 1;
+    let service = world.start().await;
+    let pool = pool(&world.admin(&service)).await;
+    let tenant = TenantId::new();
+    let member = world.member(&service, tenant);
+    let mut worker = Worker::start(&world, &service, &pool, "first").await;
+    let mut held = Vec::new();
+    for _ in 0..3 {
+        let job = submit(&member, json!({})).await.str("id").to_owned();
+        let work = worker.work().await;
+        assert_eq!(work.job, job);
+        let early = worker.call(&work, "deliver", json!({})).await.expect(200);
+        assert_eq!(early.body, json!({ "handed_over": false }), "it has not begun");
+        let _ = worker.progress(&work, 1).await.expect(200);
+        for _ in 0..2 {
+            let answer = worker.call(&work, "deliver", json!({})).await.expect(200);
+            assert_eq!(answer.body, json!({ "handed_over": true }));
+        }
+        held.push(work);
+    }
+    // in any order, and once
+    worker.upload(&held[1], "0.png").await;
+    for _ in 0..2 {
+        let done = worker.complete_with(&held[1], &["0.png"]).await.expect(200);
+        assert_eq!(done.str("state"), "succeeded");
+    }
+    let _ = worker.fail(&held[0], false).await.expect(200);
+    reaches(&member, &held[0].job, "failed").await;
+    let _ = member.post(&format!("/v1/jobs/{}/cancel", held[2].job), Value::Null).await.expect(202);
+    let told = worker.call(&held[2], "progress", json!({ "phase": "uploading" })).await.expect(200);
+    assert_eq!(told.str("state"), "cancelling");
+    let _ = worker.leave(&held[2]).await.expect(200);
+    reaches(&member, &held[2].job, "cancelled").await;
+
+    // another replica schedules, and the worker is idle for it
+    let job = submit(&member, json!({})).await.str("id").to_owned();
+    let work = worker.work().await;
+    let _ = worker.progress(&work, 1).await.expect(200);
+    let _ = worker.call(&work, "deliver", json!({})).await.expect(200);
+    service.stop().await;
+    let service = world.start().await;
+    worker = worker.through(&service);
+    let member = world.member(&service, tenant);
+    submit(&member, json!({})).await;
+    let next = worker.work().await;
+    assert_ne!(next.job, job);
+    // its session ends: both are lost, and one of them counts against the node
+    worker.register().await;
+    testkit::eventually("the attempt that was delivering is lost", async || {
+        let first = attempts(&member, &job).await;
+        first.iter().any(|attempt| attempt["state"] == "lost").then_some(())
+    })
+    .await;
+    let mut conn = world.db.admin().await;
+    let counted = "select count(*) from jobs.attempts where lost_node is not null";
+    assert_eq!(sqlx::query_scalar::<_, i64>(counted).fetch_one(&mut conn).await.unwrap(), 1);
+    conn.close().await.unwrap();
+    service.stop().await;
+}

@@ -85,7 +85,7 @@ impl Studio {
     }
 
     /// Ends the process as by `kill -9`.
-    fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.runner.take().unwrap().1.abort();
     }
 

@@ -17,6 +17,7 @@ async fn the_service_survives_a_panic_of_each_worker() {
         [
             "jobs.audit",
             "jobs.changes",
+            "jobs.deliveries",
             "jobs.deployments",
             "jobs.ended",
             "jobs.event_feed",
