@@ -1,17 +1,15 @@
-//! Verification of access tokens with the issuer's published keys (RS256, ES256, EdDSA).
+//! Verification of tokens with the issuer's published keys.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
-use jsonwebtoken::{
-    Algorithm, DecodingKey, Validation, decode, decode_header,
-    jwk::{AlgorithmParameters, EllipticCurve, Jwk, PublicKeyUse},
-};
+use jsonwebtoken::{Algorithm, Validation, decode, decode_header, errors::ErrorKind, jwk::Jwk};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::{sync::Mutex, time::Instant};
 
 use crate::{
+    keys::{Key, Keys},
     maker::{Follower, Made},
     principal::{Principal, Role},
     revocation::{RevocationSource, Revocations},
@@ -28,6 +26,8 @@ use service::{Health, Workers};
 const REFRESH_INTERVAL: Duration = Duration::from_secs(5);
 /// Seconds for which a token is accepted after its expiry, or before its time: clocks differ.
 pub const LEEWAY: u64 = 5;
+/// The same for ID tokens, whose issuers keep their own clocks.
+const ID_TOKEN_LEEWAY: u64 = 120;
 /// Time without a new fetch after a failed one. Requests that waited for the failed fetch fail together.
 const FAILURE_BACKOFF: Duration = Duration::from_secs(1);
 
@@ -124,38 +124,6 @@ fn default_keys_seconds() -> u64 {
     300
 }
 
-/// The keys that the issuer last returned.
-#[derive(Default)]
-struct Keys {
-    by_id: HashMap<String, Key>,
-    fetched_at: Option<Instant>,
-    /// Number of the fetch.
-    number: u64,
-}
-
-/// A key, and what is checked of tokens that it signed: its own algorithm alone is accepted.
-struct Key {
-    decoding: DecodingKey,
-    validation: Validation,
-}
-
-impl Key {
-    /// The id and the key of a JWK, if it is a signature key of an accepted algorithm.
-    fn of(jwk: &Jwk, validation: &Validation) -> Option<(String, Self)> {
-        let algorithm = match &jwk.algorithm {
-            AlgorithmParameters::RSA(_) => Algorithm::RS256,
-            AlgorithmParameters::EllipticCurve(key) if key.curve == EllipticCurve::P256 => Algorithm::ES256,
-            AlgorithmParameters::OctetKeyPair(key) if key.curve == EllipticCurve::Ed25519 => Algorithm::EdDSA,
-            _ => return None,
-        };
-        let declared = jwk.common.key_algorithm.is_none_or(|declared| declared == algorithm.into());
-        let signs = jwk.common.public_key_use.as_ref().is_none_or(|usage| *usage == PublicKeyUse::Signature);
-        let decoding = DecodingKey::from_jwk(jwk).ok().filter(|_| declared && signs)?;
-        let validation = Validation { algorithms: vec![algorithm], ..validation.clone() };
-        Some((jwk.common.key_id.clone()?, Self { decoding, validation }))
-    }
-}
-
 /// Verifies access tokens. Cheap to clone; clones share the keys.
 #[derive(Clone)]
 pub struct Verifier(Arc<Inner>);
@@ -167,6 +135,8 @@ struct Inner {
     /// Time of the last fetch, and whether it succeeded. Locked during a fetch.
     last_fetch: Mutex<Option<(Instant, bool)>>,
     validation: Validation,
+    /// How the issuer is called in errors.
+    who: &'static str,
     verified: VerifiedTokens,
     revocations: Revocations,
 }
@@ -186,9 +156,23 @@ impl Verifier {
     /// A verifier for tokens of the configured issuer. The keys are fetched when a token first needs one.
     #[must_use]
     pub fn new(config: AuthConfig, http: reqwest::Client) -> Self {
+        let validation = validation(&config);
+        Self::of(config, validation, "The identity service", http)
+    }
+
+    /// A verifier for ID tokens of an OpenID provider, for [`Self::claims`]. It does not check the issuer that a token names:
+    /// that of some providers differs from token to token.
+    #[must_use]
+    pub fn of_id_tokens(config: AuthConfig, http: reqwest::Client) -> Self {
+        let validation = Validation { iss: None, leeway: ID_TOKEN_LEEWAY, ..validation(&config) };
+        Self::of(config, validation, "The provider", http)
+    }
+
+    fn of(config: AuthConfig, validation: Validation, who: &'static str, http: reqwest::Client) -> Self {
         rsa::install();
         Self(Arc::new(Inner {
-            validation: validation(&config),
+            validation,
+            who,
             revocations: Revocations::new(config.revocations.as_ref().map(RevocationSource::grace)),
             config,
             http,
@@ -279,33 +263,40 @@ impl Verifier {
     /// Returns the claims, and the number of the key set that verified them.
     async fn verified_claims(&self, token: &str) -> Result<(Map<String, Value>, u64), Problem> {
         let header = decode_header(token).map_err(|_| Problem::unauthenticated("The token is not a JWT."))?;
-        let kid = header.kid.ok_or_else(|| Problem::unauthenticated("The token names no key."))?;
-        self.refresh(&kid).await?;
+        let kid = header.kid.as_deref();
+        self.refresh(kid).await?;
         let keys = self.0.keys.load();
-        let key =
-            keys.by_id.get(&kid).ok_or_else(|| Problem::unauthenticated("The token's key is unknown."))?;
-        // the type of the key decides, never the token alone: a public key must not verify as an HMAC secret
-        let token = decode::<Map<String, Value>>(token, &key.decoding, &key.validation).map_err(|error| {
-            use jsonwebtoken::errors::ErrorKind;
-            Problem::unauthenticated(match error.kind() {
-                ErrorKind::ExpiredSignature => "The token has expired; refresh it.",
-                ErrorKind::InvalidIssuer | ErrorKind::InvalidAudience => {
-                    "The token was issued by or for another platform."
+        let mut refused = None;
+        for key in keys.candidates(kid) {
+            // the type of the key decides, never the token alone: a public key must not verify as an HMAC secret
+            match decode::<Map<String, Value>>(token, &key.decoding, &key.validation) {
+                Ok(token) => return Ok((token.claims, keys.number)),
+                // of several keys, the one of the right algorithm says what is wrong
+                Err(error) if refused.is_none() || *error.kind() != ErrorKind::InvalidAlgorithm => {
+                    refused = Some(error);
                 }
-                ErrorKind::InvalidAlgorithm => "The token's key does not verify this algorithm.",
-                _ => "The token is not valid.",
-            })
-        })?;
-        Ok((token.claims, keys.number))
+                Err(_) => {}
+            }
+        }
+        Err(Problem::unauthenticated(match refused.as_ref().map(|error| error.kind()) {
+            None => "The token's key is unknown.",
+            Some(ErrorKind::ExpiredSignature) => "The token has expired; refresh it.",
+            Some(ErrorKind::InvalidIssuer | ErrorKind::InvalidAudience) => {
+                "The token was issued by or for another platform."
+            }
+            Some(ErrorKind::InvalidAlgorithm) => "The token's key does not verify this algorithm.",
+            Some(_) => "The token is not valid.",
+        }))
     }
 
     /// Fetches the issuer's keys if `kid` is unknown or the keys are too old. Known keys stay in use while the issuer
     /// does not answer.
-    async fn refresh(&self, kid: &str) -> Result<(), Problem> {
+    async fn refresh(&self, kid: Option<&str>) -> Result<(), Problem> {
         let state = || {
             let keys = self.0.keys.load();
             let life = Duration::from_secs(self.0.config.keys_seconds);
-            (keys.by_id.contains_key(kid), keys.fetched_at.is_some_and(|at| at.elapsed() <= life))
+            let known = keys.candidates(kid).next().is_some();
+            (known, keys.fetched_at.is_some_and(|at| at.elapsed() <= life))
         };
         let (known, fresh) = state();
         if known && fresh {
@@ -320,7 +311,7 @@ impl Verifier {
         if state() == (true, true) {
             return Ok(());
         }
-        let who = "The identity service";
+        let who = self.0.who;
         let recent = last_fetch.filter(|(at, succeeded)| {
             at.elapsed() <= if *succeeded { REFRESH_INTERVAL } else { FAILURE_BACKOFF }
         });
@@ -368,7 +359,7 @@ impl Verifier {
         let set: JwkSet = get(url).await?.json().await?;
         // keys of types that are not known do not concern the others
         let known = set.keys.into_iter().filter_map(|key| serde_json::from_value::<Jwk>(key).ok());
-        let by_id = known.filter_map(|jwk| Key::of(&jwk, &self.0.validation)).collect();
-        Ok(Keys { by_id, fetched_at: Some(Instant::now()), number: 0 })
+        let keys = known.filter_map(|jwk| Key::of(&jwk, &self.0.validation)).collect();
+        Ok(Keys { keys, fetched_at: Some(Instant::now()), number: 0 })
     }
 }

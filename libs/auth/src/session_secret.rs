@@ -21,6 +21,12 @@ pub fn sign_in_cookie_name(https: bool) -> &'static str {
     if https { "__Host-atelier_sign_in" } else { "atelier_sign_in" }
 }
 
+/// Name of the cookie of a browser in which somebody has signed in before.
+#[must_use]
+pub fn device_cookie_name(https: bool) -> &'static str {
+    if https { "__Host-atelier_device" } else { "atelier_device" }
+}
+
 /// The secret of a browser's session.
 #[derive(Debug, Clone)]
 pub struct SessionSecret {

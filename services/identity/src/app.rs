@@ -14,6 +14,7 @@ use crate::{
 };
 
 const CLEAN_UP: Duration = Duration::from_secs(600);
+const CHECK_PROVIDERS: Duration = Duration::from_secs(600);
 
 /// The service.
 #[derive(Clone)]
@@ -48,7 +49,7 @@ impl App {
     }
 
     /// Starts the background workers: `identity.signing_keys` creates, rotates and loads signing keys,
-    /// `identity.api_keys` ends API keys that expire,
+    /// `identity.api_keys` ends API keys that expire, `identity.oidc_providers` says with which providers nobody can sign in,
     /// `identity.clean_up`, `identity.invitations.clean_up` and `identity.revocations.clean_up` delete old rows,
     /// `identity.audit` deletes old entries of the audit log, `identity.bootstrap` creates the first administrator; and those of revocations and tenants.
     pub fn start_workers(&self) {
@@ -81,6 +82,13 @@ impl App {
         self.state.config.audit.start(&self.state.db, &self.process, NAME);
         revocation::start(&self.state, workers);
         tenant::start(&self.state, &self.process);
+        if self.state.oidc.iter().next().is_some() {
+            let state = self.state.clone();
+            workers.spawn_periodic(format!("{NAME}.oidc_providers"), CHECK_PROVIDERS, move || {
+                let state = state.clone();
+                async move { Ok(oidc::check(&state).await) }
+            });
+        }
         if let Some(admin) = self.state.config.bootstrap_admin.clone() {
             let state = self.state.clone();
             workers.spawn(format!("{NAME}.bootstrap"), move |token| {

@@ -81,7 +81,7 @@ pub struct OidcProvider {
     pub id: String,
     /// Name to show.
     pub name: String,
-    /// The exact `issuer` of its discovery document.
+    /// The exact `issuer` of its discovery document. That of Entra ID for people of several directories has `{tenantid}`.
     pub issuer: String,
     /// The platform's client id there.
     pub client_id: String,
@@ -100,6 +100,49 @@ pub struct OidcProvider {
     /// Memberships that its people get with a sign-in, unless they have one in the tenant or were removed from it.
     #[serde(default)]
     pub memberships: Vec<MembershipRule>,
+    /// The claims in which it says who a person is.
+    #[serde(default)]
+    pub claims: OidcClaims,
+    /// Claims that a person needs to sign in, such as `hd` (Google).
+    #[serde(default)]
+    pub required_claims: Vec<ClaimRule>,
+    /// Directories of Entra ID (`tid`) whose people may sign in (default: all of the issuer).
+    #[serde(default)]
+    pub tenant_ids: Vec<String>,
+}
+
+/// Names of claims, or paths to them: `realm_access.roles` is `roles` in `realm_access`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OidcClaims {
+    /// The e-mail address (default `email`; often `preferred_username` of Entra ID, `upn` of ADFS).
+    pub email: String,
+    /// Whether the provider has verified the address (default `email_verified`).
+    pub email_verified: String,
+    /// Whether the address counts.
+    pub email_trust: EmailTrust,
+    /// The name that others see (default `name`).
+    pub name: String,
+}
+
+impl Default for OidcClaims {
+    fn default() -> Self {
+        let [email, email_verified, name] = ["email", "email_verified", "name"].map(str::to_owned);
+        Self { email, email_verified, email_trust: EmailTrust::Claim, name }
+    }
+}
+
+/// When the e-mail address of a provider proves whose account it is. With anything but `claim`, a person becomes whoever the
+/// provider says: the provider's administrators, not its users, have to decide about addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EmailTrust {
+    /// If it says that it has verified the address.
+    Claim,
+    /// Unless it says that it has not: for providers without such a claim.
+    UnlessDenied,
+    /// In any case.
+    Always,
 }
 
 fn default_scopes() -> Vec<String> {
@@ -126,7 +169,7 @@ pub struct MembershipRule {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClaimRule {
-    /// Name of the claim.
+    /// Name of the claim, or the path to it: `realm_access.roles`.
     pub name: String,
     /// The value.
     pub value: String,

@@ -36,8 +36,8 @@ use sqlx::migrate::Migrator;
 
 pub use app::{App, metrics, openapi};
 pub use config::{
-    BootstrapAdmin, ClaimRule, Config, MembershipRule, OidcProvider, PasskeyConfig, PasswordConfig,
-    SessionConfig, SigningConfig,
+    BootstrapAdmin, ClaimRule, Config, EmailTrust, MembershipRule, OidcClaims, OidcProvider, PasskeyConfig,
+    PasswordConfig, SessionConfig, SigningConfig,
 };
 
 pub use signing_key::{SigningKeyStart, request_signing_key, signing_keys};

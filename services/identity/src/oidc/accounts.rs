@@ -11,6 +11,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     attempt::SignInAttempt,
+    issuer,
     link::{self, LinkIntent},
     model::{AccountLink, LinkedAccount, NewAccountLink, is_own_path},
     store,
@@ -39,7 +40,11 @@ async fn list_linked_accounts(
     let rows = store::list(&mut tx, principal.user, asked.after, asked.rows()).await?;
     let account = |row: store::Account| LinkedAccount {
         id: row.id,
-        provider: state.oidc.iter().find(|provider| provider.issuer == row.issuer).map(|it| it.id.clone()),
+        provider: state
+            .oidc
+            .iter()
+            .find(|it| issuer::has_accounts_of(it, &row.issuer))
+            .map(|it| it.id.clone()),
         issuer: row.issuer,
         subject: row.subject,
         created_at: row.created_at,

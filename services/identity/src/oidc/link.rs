@@ -41,6 +41,9 @@ pub(super) async fn link(
     intent: LinkIntent,
     request: &audit::Request,
 ) -> Result<(), Error> {
+    if !person.has(&provider.config.required_claims) {
+        return Err(Error::NoAccount);
+    }
     let mut tx = state.db.platform().await?;
     scope::user(&mut tx, intent.user).await?;
     let holder = Holder::find(&mut tx, intent.user).await?.ok_or(Error::UserDeleted)?;
@@ -50,7 +53,7 @@ pub(super) async fn link(
     if !session::is_open(&mut tx, intent.user, intent.session, state.now()).await? {
         return Err(Error::SignedOut);
     }
-    let owner = store::put(&mut tx, &provider.config.issuer, &person.subject, intent.user).await?;
+    let owner = store::put(&mut tx, &person.issuer, &person.subject, intent.user).await?;
     if owner != intent.user {
         return Err(Error::AccountTaken);
     }

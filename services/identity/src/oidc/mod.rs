@@ -6,12 +6,16 @@
 
 mod accounts;
 mod attempt;
+mod check;
+mod claims;
 mod http;
+mod issuer;
 mod link;
 mod model;
 mod provider;
 mod sign_in;
 mod store;
 
+pub(crate) use check::check;
 pub(crate) use http::routes;
 pub(crate) use provider::Providers;

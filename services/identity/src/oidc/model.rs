@@ -4,10 +4,11 @@ use auth::Role;
 use ids::{LinkedAccountId, TenantId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::config::MembershipRule;
+use super::claims::{self, Claims};
+use crate::config::{ClaimRule, MembershipRule, OidcClaims};
 
 /// A provider with whose accounts people sign in.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -66,28 +67,30 @@ pub(super) struct AccountLink {
 /// A person, as the provider describes them.
 #[derive(Debug, Clone)]
 pub(super) struct Person {
+    pub(super) issuer: String,
     pub(super) subject: String,
-    /// Only if the provider has verified it: an address proves nothing otherwise.
+    /// Only if it is theirs: an address proves nothing otherwise.
     pub(super) email: Option<String>,
     pub(super) name: Option<String>,
-    claims: Map<String, Value>,
+    claims: Claims,
 }
 
 impl Person {
-    /// Reads the claims of an ID token. Returns none without a subject.
-    pub(super) fn of(claims: Map<String, Value>) -> Option<Self> {
-        let text = |name: &str| claims.get(name).and_then(Value::as_str).map(str::to_owned);
-        let verified = claims.get("email_verified").is_some_and(|value| match value {
-            Value::Bool(verified) => *verified,
-            // as some providers send it
-            other => other == "true",
-        });
+    /// Reads the claims of an ID token and of user info. Returns none without a subject.
+    pub(super) fn of(issuer: String, claims: Claims, names: &OidcClaims) -> Option<Self> {
+        let text = |name: &str| claims::find(&claims, name).and_then(Value::as_str).map(str::to_owned);
         Some(Self {
+            issuer,
             subject: text("sub").filter(|subject| !subject.is_empty())?,
-            email: text("email").filter(|_| verified),
-            name: text("name"),
+            email: claims::email(&claims, names),
+            name: text(&names.name),
             claims,
         })
+    }
+
+    /// Whether the person has all of these claims.
+    pub(super) fn has(&self, required: &[ClaimRule]) -> bool {
+        required.iter().all(|rule| claims::fits(&self.claims, rule))
     }
 
     /// Returns the memberships that the rules give, one for each tenant: the highest role counts.
@@ -107,14 +110,7 @@ impl Person {
             let own = self.email.as_ref().and_then(|email| email.rsplit_once('@'));
             own.is_some_and(|(_, own)| own.eq_ignore_ascii_case(domain))
         });
-        let claim = rule.claim.as_ref().is_none_or(|claim| {
-            let found = self.claims.get(&claim.name);
-            match found {
-                Some(Value::Array(values)) => values.iter().any(|value| *value == claim.value),
-                Some(value) => *value == claim.value,
-                None => false,
-            }
-        });
+        let claim = rule.claim.as_ref().is_none_or(|claim| claims::fits(&self.claims, claim));
         domain && claim
     }
 }
@@ -140,23 +136,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::config::ClaimRule;
 
     fn person(claims: Value) -> Option<Person> {
         let Value::Object(claims) = claims else { panic!("claims are an object") };
-        Person::of(claims)
+        Person::of("https://corp.test".to_owned(), claims, &OidcClaims::default())
     }
 
     #[test]
-    fn only_verified_addresses_count() {
-        for (claims, email) in [
-            (json!({ "sub": "1", "email": "a@b.test", "email_verified": true }), Some("a@b.test")),
-            (json!({ "sub": "1", "email": "a@b.test", "email_verified": "true" }), Some("a@b.test")),
-            (json!({ "sub": "1", "email": "a@b.test", "email_verified": false }), None),
-            (json!({ "sub": "1", "email": "a@b.test" }), None),
-        ] {
-            assert_eq!(person(claims.clone()).unwrap().email.as_deref(), email, "{claims}");
-        }
+    fn a_person_has_a_subject() {
         assert!(person(json!({ "email": "a@b.test" })).is_none());
         assert!(person(json!({ "sub": "" })).is_none());
     }

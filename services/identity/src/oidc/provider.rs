@@ -2,16 +2,21 @@
 
 use std::{sync::Arc, time::Duration};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use auth::{AuthConfig, ClaimNames, Verifier};
 use secrecy::ExposeSecret;
 use serde::{Deserialize, de::DeserializeOwned};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tokio::{sync::Mutex, time::Instant};
 use url::Url;
 
-use super::{attempt::SignInAttempt, model::Person};
-use crate::config::{Config, OidcProvider};
+use super::{
+    attempt::SignInAttempt,
+    claims::{self, Claims},
+    issuer,
+    model::Person,
+};
+use crate::config::{Config, EmailTrust, OidcProvider};
 
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a provider's description is used.
@@ -45,17 +50,58 @@ struct Description {
     token_endpoint_auth_methods_supported: Option<Vec<String>>,
     #[serde(default)]
     authorization_response_iss_parameter_supported: bool,
+    #[serde(default)]
+    response_types_supported: Option<Vec<String>>,
+    #[serde(default)]
+    id_token_signing_alg_values_supported: Option<Vec<String>>,
 }
+
+impl Description {
+    /// Checks that people can sign in with the provider, by what it says about itself.
+    fn check(&self, config: &OidcProvider) -> anyhow::Result<()> {
+        let Self { issuer, .. } = self;
+        ensure!(
+            issuer::may_be_described_as(&config.issuer, issuer),
+            "the provider names itself {issuer}, but `issuer` is {}",
+            config.issuer
+        );
+        let only_others = |said: &Option<Vec<String>>, ours: &[&str]| {
+            let said = said.as_ref().filter(|said| !said.is_empty())?;
+            let is_other = said.iter().all(|one| !ours.contains(&one.as_str()));
+            is_other.then(|| said.join(", "))
+        };
+        if let Some(theirs) = only_others(&self.id_token_signing_alg_values_supported, &auth::ALGORITHMS) {
+            bail!(
+                "the provider signs ID tokens with {theirs}; let it use one of {}",
+                auth::ALGORITHMS.join(", ")
+            );
+        }
+        if let Some(theirs) = only_others(&self.response_types_supported, &["code"]) {
+            bail!("the provider offers the response types {theirs}; `code` is needed");
+        }
+        if let Some(theirs) = only_others(&self.token_endpoint_auth_methods_supported, &SECRET_METHODS) {
+            bail!(
+                "clients prove who they are to the provider by {theirs}; one of {} is needed",
+                SECRET_METHODS.join(", ")
+            );
+        }
+        Ok(())
+    }
+}
+
+/// How the platform proves to a provider which client it is.
+const SECRET_METHODS: [&str; 2] = ["client_secret_basic", "client_secret_post"];
 
 #[derive(Deserialize)]
 struct Tokens {
     id_token: String,
-    access_token: String,
+    #[serde(default)]
+    access_token: Option<String>,
 }
 
 impl Providers {
     /// # Errors
-    /// If there are providers and no public URL, or two have the same id.
+    /// If there are providers and no public URL, two have the same id, or one would let anybody in as anybody.
     pub(crate) fn new(config: &Config, http: &reqwest::Client) -> anyhow::Result<Self> {
         let mut providers: Vec<Provider> = Vec::new();
         for provider in &config.oidc_providers {
@@ -66,9 +112,16 @@ impl Providers {
                 "oidc_providers: {:?} must be a label (a-z, 0-9, -), and unique",
                 provider.id
             );
+            let at = format!("oidc_providers: {}", provider.id);
+            ensure!(provider.scopes.iter().any(|scope| scope == "openid"), "{at}: `scopes` need `openid`");
+            ensure!(
+                provider.claims.email_trust == EmailTrust::Claim || !issuer::is_for_everyone(provider),
+                "{at}: anybody can have a directory, and name any address there. Name the directories in `tenant_ids`, or \
+                 use `claims.email_trust = \"claim\"`"
+            );
             let redirect_url = public.join(&format!("/v1/sign-in/{}/callback", provider.id))?;
             let verified = AuthConfig {
-                issuer: provider.issuer.clone(),
+                issuer: issuer::base_url(&provider.issuer),
                 audience: provider.client_id.clone(),
                 jwks_url: None,
                 keys_seconds: 300,
@@ -79,7 +132,7 @@ impl Providers {
                 config: provider.clone(),
                 redirect_url,
                 http: http.clone(),
-                verifier: Verifier::new(verified, http.clone()),
+                verifier: Verifier::of_id_tokens(verified, http.clone()),
                 description: Mutex::new(None),
             });
         }
@@ -94,6 +147,22 @@ impl Providers {
     /// Returns the configurations in their order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &OidcProvider> {
         self.providers.iter().map(|provider| &provider.config)
+    }
+
+    /// Whether people with accounts of this issuer can sign in.
+    pub(crate) fn has_accounts_of(&self, issuer: &str) -> bool {
+        self.iter().any(|provider| issuer::has_accounts_of(provider, issuer))
+    }
+
+    /// Returns why nobody can sign in with some of the providers, by their ids.
+    pub(crate) async fn unusable(&self) -> Vec<(&str, anyhow::Error)> {
+        let mut found = Vec::new();
+        for provider in &self.providers {
+            if let Err(error) = provider.description().await {
+                found.push((provider.config.id.as_str(), error));
+            }
+        }
+        found
     }
 
     /// Whether browsers use `https`.
@@ -118,10 +187,10 @@ impl Provider {
         {
             return Ok(Arc::clone(description));
         }
-        let issuer = self.config.issuer.trim_end_matches('/');
-        let url = format!("{issuer}/.well-known/openid-configuration").parse()?;
+        let base = issuer::base_url(&self.config.issuer);
+        let url = format!("{base}/.well-known/openid-configuration").parse()?;
         let description: Arc<Description> = Arc::new(self.get(url, None).await?);
-        ensure!(description.issuer == self.config.issuer, "the provider names itself {}", description.issuer);
+        description.check(&self.config)?;
         *known = Some((Instant::now(), Arc::clone(&description)));
         Ok(description)
     }
@@ -151,7 +220,10 @@ impl Provider {
         let description = self.description().await?;
         // RFC 9207: the response of another provider must not be used here
         match issuer {
-            Some(issuer) => ensure!(issuer == self.config.issuer, "the response is from {issuer}"),
+            Some(issuer) => {
+                let is_own = issuer == description.issuer || issuer::has_accounts_of(&self.config, issuer);
+                ensure!(is_own, "the response is from {issuer}");
+            }
             None => ensure!(
                 !description.authorization_response_iss_parameter_supported,
                 "the response does not name its issuer"
@@ -161,18 +233,43 @@ impl Provider {
         let claims = self.verifier.claims(&tokens.id_token).await;
         let mut claims = claims.map_err(|problem| anyhow::anyhow!("ID token: {}", problem.detail))?;
         ensure!(claims.get("nonce").and_then(Value::as_str) == Some(attempt.nonce.as_str()), "another nonce");
+        let issuer = issuer::of_token(&self.config, &description.issuer, &claims)?;
+        let is_for_several = matches!(claims.get("aud"), Some(Value::Array(all)) if all.len() > 1);
         let party = claims.get("azp").and_then(Value::as_str);
-        ensure!(party.is_none_or(|party| party == self.config.client_id), "issued to another client");
-        if !claims.contains_key("email")
-            && let Some(url) = &description.userinfo_endpoint
+        let is_ours = party.map_or(!is_for_several, |party| party == self.config.client_id);
+        ensure!(is_ours, "issued to another client");
+        if self.needs_user_info(&claims)
+            && let (Some(url), Some(token)) = (&description.userinfo_endpoint, &tokens.access_token)
         {
-            let more: Map<String, Value> = self.get(url.clone(), Some(&tokens.access_token)).await?;
-            ensure!(more.get("sub") == claims.get("sub"), "the user info is of another subject");
-            for (name, value) in more {
-                claims.entry(name).or_insert(value);
+            match self.get::<Claims>(url.clone(), Some(token)).await {
+                Ok(more) => {
+                    ensure!(more.get("sub") == claims.get("sub"), "the user info is of another subject");
+                    claims::add_user_info(&mut claims, more, &self.config.claims);
+                }
+                Err(error) if claims::find(&claims, &self.config.claims.email).is_none() => {
+                    return Err(error.context("user info"));
+                }
+                Err(error) => {
+                    let id = &self.config.id;
+                    tracing::warn!(
+                        provider = id,
+                        error = format!("{error:#}"),
+                        "signed in without the user info"
+                    );
+                }
             }
         }
-        Person::of(claims).context("no subject")
+        Person::of(issuer, claims, &self.config.claims).context("no subject")
+    }
+
+    /// Whether the ID token lacks something that the configuration names.
+    fn needs_user_info(&self, claims: &Claims) -> bool {
+        let OidcProvider { claims: names, memberships, required_claims, .. } = &self.config;
+        let lacks = |path: &str| claims::find(claims, path).is_none();
+        let mut rules = memberships.iter().filter_map(|rule| rule.claim.as_ref()).chain(required_claims);
+        lacks(&names.email)
+            || names.email_trust == EmailTrust::Claim && lacks(&names.email_verified)
+            || rules.any(|rule| lacks(&rule.name))
     }
 
     async fn tokens(

@@ -28,7 +28,10 @@ pub(super) async fn sign_in(
     request: &audit::Request,
 ) -> Result<Opened, Error> {
     let mut tx = state.db.platform().await?;
-    let issuer = &provider.config.issuer;
+    if !person.has(&provider.config.required_claims) {
+        return Err(Error::NoAccount);
+    }
+    let issuer = &person.issuer;
     let id = match store::find(&mut tx, issuer, &person.subject).await? {
         Some(id) => id,
         None => {

@@ -175,21 +175,15 @@ pub(crate) async fn lock_ways_to_sign_in(conn: &mut PgConnection, user: UserId) 
     .map(drop)
 }
 
-/// Returns the user's ways to sign in. Accounts count if their issuer is one of `issuers`. The transaction must be in the
-/// scope of the user.
-pub(super) async fn ways_to_sign_in(
-    conn: &mut PgConnection,
-    user: UserId,
-    issuers: &[String],
-) -> sqlx::Result<Option<Ways>> {
+/// Returns the user's ways to sign in. The transaction must be in the scope of the user.
+pub(super) async fn ways_to_sign_in(conn: &mut PgConnection, user: UserId) -> sqlx::Result<Option<Ways>> {
     sqlx::query_as!(
         Ways,
         "select u.has_password,
                 (select count(*) from passkeys p where p.user_id = u.id) as \"passkeys!\",
-                (select count(*) from oidc_accounts a where a.user_id = u.id and a.issuer = any($2)) as \"accounts!\"
+                array(select a.issuer from oidc_accounts a where a.user_id = u.id) as \"issuers!\"
          from users u where u.id = $1",
         user as UserId,
-        issuers,
     )
     .fetch_optional(conn)
     .await

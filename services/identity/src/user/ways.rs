@@ -7,18 +7,20 @@ use super::store;
 use crate::{error::Error, state::AppState};
 
 /// What a user has to sign in with.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Ways {
     /// Whether the user knows the password. That of a user whom a provider's sign-in has created is random.
     pub(super) has_password: bool,
     pub(super) passkeys: i64,
-    /// Accounts of providers that are configured.
-    pub(super) accounts: i64,
+    /// Issuers of the accounts at providers.
+    pub(super) issuers: Vec<String>,
 }
 
 impl Ways {
-    fn suffice(self, passkeys_are_configured: bool) -> bool {
-        self.has_password || self.accounts > 0 || passkeys_are_configured && self.passkeys > 0
+    fn suffice(&self, passkeys_are_configured: bool, is_configured: impl Fn(&str) -> bool) -> bool {
+        self.has_password
+            || self.issuers.iter().any(|issuer| is_configured(issuer))
+            || passkeys_are_configured && self.passkeys > 0
     }
 }
 
@@ -32,9 +34,12 @@ pub(crate) async fn check_can_sign_in(
     tx: &mut PgConnection,
     user: UserId,
 ) -> Result<(), Error> {
-    let issuers: Vec<String> = state.oidc.iter().map(|provider| provider.issuer.clone()).collect();
-    let ways = store::ways_to_sign_in(tx, user, &issuers).await?.ok_or(Error::UserDeleted)?;
-    if ways.suffice(state.relying_party().is_ok()) { Ok(()) } else { Err(Error::LastSignInMethod) }
+    let ways = store::ways_to_sign_in(tx, user).await?.ok_or(Error::UserDeleted)?;
+    let is_configured = |issuer: &str| state.oidc.has_accounts_of(issuer);
+    match ways.suffice(state.relying_party().is_ok(), is_configured) {
+        true => Ok(()),
+        false => Err(Error::LastSignInMethod),
+    }
 }
 
 #[cfg(test)]
@@ -43,15 +48,19 @@ mod tests {
 
     #[test]
     fn one_way_suffices() {
-        let ways = |has_password, passkeys, accounts| Ways { has_password, passkeys, accounts };
+        let ways = |has_password, passkeys, issuers: &[&str]| {
+            let issuers = issuers.iter().map(|issuer| (*issuer).to_owned()).collect();
+            Ways { has_password, passkeys, issuers }
+        };
         for (ways, configured, expected) in [
-            (ways(true, 0, 0), false, true),
-            (ways(false, 0, 1), false, true),
-            (ways(false, 1, 0), true, true),
-            (ways(false, 1, 0), false, false),
-            (ways(false, 0, 0), true, false),
+            (ways(true, 0, &[]), false, true),
+            (ways(false, 0, &["old", "corp"]), false, true),
+            (ways(false, 0, &["old"]), false, false),
+            (ways(false, 1, &[]), true, true),
+            (ways(false, 1, &[]), false, false),
+            (ways(false, 0, &[]), true, false),
         ] {
-            assert_eq!(ways.suffice(configured), expected, "{ways:?}");
+            assert_eq!(ways.suffice(configured, |issuer| issuer == "corp"), expected, "{ways:?}");
         }
     }
 }

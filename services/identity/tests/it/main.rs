@@ -12,6 +12,7 @@ mod linked_accounts;
 mod makers;
 mod members;
 mod oidc;
+mod oidc_providers;
 mod passkeys;
 mod persons;
 mod platform;

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use atelier_identity::{ClaimRule, MembershipRule, OidcProvider, PasskeyConfig};
+use atelier_identity::{ClaimRule, MembershipRule, OidcClaims, OidcProvider, PasskeyConfig};
 use auth::Role;
 use axum::{
     Form, Json, Router,
@@ -24,6 +24,19 @@ use testkit::{Client, Issuer, Response, eventually};
 use url::Url;
 
 use crate::platform::{ADMIN, PASSWORD, Platform};
+
+/// What is special about a provider.
+#[derive(Default)]
+pub(crate) struct Special {
+    /// Members of its description that replace others; null removes one. `{url}` stands for its address.
+    pub(crate) description: Value,
+    /// The path below which the description is.
+    pub(crate) path: &'static str,
+    /// The keys that it publishes.
+    pub(crate) keys: Option<Value>,
+    /// Its user info.
+    pub(crate) user_info: Option<Value>,
+}
 
 /// A provider whose codes are known beforehand.
 pub(crate) struct Provider {
@@ -60,17 +73,35 @@ async fn token(
 }
 
 impl Provider {
-    async fn start() -> Arc<Self> {
+    async fn start(special: Special) -> Arc<Self> {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let issuer = Issuer::start().await;
-        let description = json!({
+        let mut description = json!({
             "issuer": url, "authorization_endpoint": format!("{url}/authorize?audience=x"),
             "token_endpoint": format!("{url}/token"), "jwks_uri": issuer.config().jwks_url,
         });
+        if special.keys.is_some() {
+            description["jwks_uri"] = json!(format!("{url}/keys"));
+        }
+        if special.user_info.is_some() {
+            description["userinfo_endpoint"] = json!(format!("{url}/userinfo"));
+        }
+        for (name, value) in special.description.as_object().into_iter().flatten() {
+            description[name] = serde_json::from_str(&value.to_string().replace("{url}", &url)).unwrap();
+        }
         let provider = Arc::new(Self { url, issuer, codes: Mutex::default() });
+        let user_info = async move |headers: HeaderMap| {
+            assert_eq!(headers["authorization"], "Bearer opaque");
+            Json(special.user_info)
+        };
         let routes = Router::new()
-            .route("/.well-known/openid-configuration", get(|| async { Json(description) }))
+            .route(
+                &format!("{}/.well-known/openid-configuration", special.path),
+                get(|| async { Json(description) }),
+            )
+            .route("/keys", get(|| async { Json(special.keys) }))
+            .route("/userinfo", get(user_info))
             .route("/token", post(token))
             .with_state(Arc::clone(&provider));
         tokio::spawn(async move { axum::serve(listener, routes).await.unwrap() });
@@ -88,6 +119,9 @@ impl Provider {
             just_in_time: true,
             link_verified_email: false,
             memberships: Vec::new(),
+            claims: OidcClaims::default(),
+            required_claims: Vec::new(),
+            tenant_ids: Vec::new(),
         }
     }
 
@@ -144,7 +178,12 @@ pub(crate) fn begun(answer: &Response, url: &str) -> Begun {
 
 impl World {
     pub(crate) async fn with(change: impl FnOnce(&mut OidcProvider)) -> Self {
-        let provider = Provider::start().await;
+        Self::of(Special::default(), change).await
+    }
+
+    /// A platform with a provider that is special.
+    pub(crate) async fn of(special: Special, change: impl FnOnce(&mut OidcProvider)) -> Self {
+        let provider = Provider::start(special).await;
         let mut corp = provider.config();
         change(&mut corp);
         let platform = Platform::with(|config| {
@@ -162,7 +201,7 @@ impl World {
     }
 
     /// `change` may change the claims, which have the right nonce, and the parameters of the redirect.
-    async fn sign_in_with(
+    pub(crate) async fn sign_in_with(
         &self,
         claims: &Value,
         change: impl FnOnce(&mut Value, &mut HashMap<&'static str, String>),
@@ -430,6 +469,9 @@ async fn a_person_signs_in_with_a_real_provider() {
             just_in_time: true,
             link_verified_email: false,
             memberships: Vec::new(),
+            claims: OidcClaims::default(),
+            required_claims: Vec::new(),
+            tenant_ids: Vec::new(),
         }];
     })
     .await;

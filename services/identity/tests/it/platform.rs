@@ -78,6 +78,11 @@ impl Platform {
         Self { db, client, process, config }
     }
 
+    /// The configuration.
+    pub(crate) fn config(&self) -> &Config {
+        &self.config
+    }
+
     /// Another replica on the same database.
     pub(crate) async fn replica(&self) -> (Client, Process) {
         replica(self.config.clone()).await
