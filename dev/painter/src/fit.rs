@@ -64,7 +64,7 @@ impl Picture {
     /// # Errors
     /// If it is none, or too small or large.
     pub fn from_png(file: &[u8]) -> anyhow::Result<Self> {
-        let (width, _, rgb) = picture::decode(file)?;
+        let (width, _, rgb) = picture::decode(file, picture::WHITE)?;
         Self::new(width, &rgb)
     }
 

@@ -4,6 +4,9 @@ use anyhow::ensure;
 
 use painter::picture;
 
+/// What is seen through the transparent parts of a mask: they are kept.
+const KEPT: u8 = 0;
+
 /// A picture of the size of the result, with which each painted one is mixed.
 #[derive(Debug)]
 pub(crate) struct Init {
@@ -25,20 +28,20 @@ impl Init {
         strength: f32,
         (width, height): (usize, usize),
     ) -> anyhow::Result<Self> {
-        let stretched = |file: &[u8]| -> anyhow::Result<Vec<u8>> {
-            let (from_width, from_height, rgb) = picture::decode(file)?;
+        let stretched = |file: &[u8], background| -> anyhow::Result<Vec<u8>> {
+            let (from_width, from_height, rgb) = picture::decode(file, background)?;
             ensure!(!rgb.is_empty(), "no pixels");
             Ok(stretch((from_width, from_height, &rgb), (width, height)))
         };
         let amounts = match mask {
             Some(mask) => {
-                let rgb = stretched(mask)?;
+                let rgb = stretched(mask, KEPT)?;
                 let (pixels, _) = rgb.as_chunks::<3>();
                 pixels.iter().map(|pixel| strength * luminance(*pixel)).collect()
             }
             None => vec![strength; width * height],
         };
-        Ok(Self { width, rgb: stretched(image)?, amounts, strength })
+        Ok(Self { width, rgb: stretched(image, picture::WHITE)?, amounts, strength })
     }
 
     /// Of the requested steps, how many are computed, as in the real WebUI.
