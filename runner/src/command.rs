@@ -11,25 +11,23 @@ use std::{
     time::Duration,
 };
 
-use nix::{
-    sys::signal::{Signal, kill, killpg},
-    unistd::Pid,
-};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::{
-    process::{self, Child},
+    process,
     time::{MissedTickBehavior, interval, sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    child,
+    child::Program,
     deliveries::Deliveries,
     door::{Attempt, Error, Phase, Progress, Refused, Session, StopReason, Work},
-    gang,
+    engine::{ENGINE_FAILED, Failure},
+    fault, gang,
     output::{Log, outputs},
+    supervisor,
     work::{self, cannot_begin, left},
 };
 
@@ -42,6 +40,8 @@ const STOPPED: i32 = 75;
 const INVALID: i32 = 2;
 /// What of a program's error output is reported, in bytes.
 const TAIL: usize = 500;
+/// Where a fault is looked for in it, in bytes.
+const FAULTS: usize = 4096;
 
 /// A program that is started for each attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,16 +69,18 @@ impl Command {
         words.next().map(|path| Self { path, args: words.collect(), env })
     }
 
-    fn spawn(&self, folder: &Path, place: &[(&str, String)]) -> io::Result<Child> {
+    fn spawn(&self, folder: &Path, place: &[(&str, String)]) -> io::Result<Program> {
         let log = File::create(folder.join("log"))?;
         let mut command = process::Command::new(&self.path);
         command.args(&self.args).current_dir(folder);
         command.env_remove("ATELIER_WORKER_TOKEN").env_remove("ATELIER_JOBS_URL");
-        child::isolate(&mut command);
+        // deleted with the folder
+        command.env("TMPDIR", folder.join("tmp"));
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
         command.envs(place.iter().map(|(name, value)| (name, value)));
         command.env("ATELIER_JOB_DIR", folder).stdin(Stdio::null());
-        command.stdout(log.try_clone()?).stderr(log).spawn()
+        command.stdout(log.try_clone()?).stderr(log);
+        Program::spawn(&mut command)
     }
 }
 
@@ -113,17 +115,16 @@ pub(crate) async fn run(
         Ok(prepared) => prepared,
         Err(error) => return cannot_begin(session, attempt, error).await,
     };
-    let child = match command.spawn(folder.path(), &place) {
-        Ok(child) => child,
+    let program = match command.spawn(folder.path(), &place) {
+        Ok(program) => program,
         Err(error) => {
             tracing::warn!(%error, "cannot start the program");
             let message = format!("The program does not start: {error}.");
             return session.fail(attempt, "engine-failed", &message, (false, false)).await;
         }
     };
-    let (leads, group) = (work.leads(), child::group(&child));
-    let mut running =
-        Running { session, attempt, deliveries, folder, leads, child, group, log: Log::default() };
+    let leads = work.leads();
+    let mut running = Running { session, attempt, deliveries, folder, leads, program, log: Log::default() };
     let limit = work.parameters.get("max_seconds").and_then(Value::as_u64);
     let limit = async {
         match limit {
@@ -148,8 +149,7 @@ struct Running<'a> {
     folder: TempDir,
     /// Whether this is rank 0, which reports progress, checkpoints and results.
     leads: bool,
-    child: Child,
-    group: Option<Pid>,
+    program: Program,
     log: Log,
 }
 
@@ -164,7 +164,7 @@ impl Running<'_> {
         let mut last = Line::default();
         loop {
             tokio::select! {
-                status = self.child.wait() => {
+                status = self.program.wait() => {
                     self.send_log().await;
                     return Ok(status);
                 }
@@ -218,12 +218,9 @@ impl Running<'_> {
     /// Ends the program, if it runs, and the attempt.
     async fn end(mut self, end: End, stop: &CancellationToken) -> Result<(), Error> {
         match end {
-            End::Exited(status) => {
-                end_group(self.group);
-                self.exited(status, stop).await
-            }
+            End::Exited(status) => self.exited(status, stop).await,
             End::Stopped(reason) => {
-                let saved = terminate(&mut self.child, self.group).await;
+                let saved = terminate(&mut self.program).await;
                 self.send_log().await;
                 if saved && reason == StopReason::Preempted {
                     self.save().await;
@@ -231,13 +228,13 @@ impl Running<'_> {
                 left(self.session, self.attempt, reason, true).await
             }
             End::TimedOut => {
-                terminate(&mut self.child, self.group).await;
+                terminate(&mut self.program).await;
                 self.send_log().await;
                 let message = "The program has worked for `max_seconds`.";
                 self.session.fail(self.attempt, "timed-out", message, (false, false)).await
             }
             End::Ending => {
-                if terminate(&mut self.child, self.group).await {
+                if terminate(&mut self.program).await {
                     self.save().await;
                 }
                 Ok(())
@@ -276,7 +273,15 @@ impl Running<'_> {
                     (None, Some(signal)) => format!("The program was ended by signal {signal}."),
                     (None, None) => "The program failed.".to_owned(),
                 };
-                session.fail(attempt, "engine-failed", &self.last_words(&how), (true, false)).await
+                let message = self.last_words(&how);
+                let (code, is_retryable) = match fault::of(&self.tail(FAULTS)) {
+                    Some(fault) => {
+                        let Failure { code, is_retryable, .. } = Failure::of_fault(fault, "");
+                        (code, is_retryable)
+                    }
+                    None => (ENGINE_FAILED, true),
+                };
+                session.fail(attempt, code, &message, (is_retryable, false)).await
             }
         }
     }
@@ -296,10 +301,15 @@ impl Running<'_> {
 
     /// The end of what a program has written.
     fn last_words(&self, nothing: &str) -> String {
-        let text = fs::read(self.folder.path().join("log")).unwrap_or_default();
-        let tail = String::from_utf8_lossy(&text[text.len().saturating_sub(TAIL)..]).replace('\0', "");
+        let tail = self.tail(TAIL);
         let tail = tail.trim();
         if tail.is_empty() { nothing.to_owned() } else { tail.to_owned() }
+    }
+
+    /// The last bytes of what a program has written.
+    fn tail(&self, bytes: usize) -> String {
+        let text = fs::read(self.folder.path().join("log")).unwrap_or_default();
+        String::from_utf8_lossy(&text[text.len().saturating_sub(bytes)..]).replace('\0', "")
     }
 }
 
@@ -312,7 +322,7 @@ async fn prepare(session: &Session, attempt: Attempt, work: &Work) -> Result<(Te
     let disk = |error: io::Error| Error::Unavailable(error.into());
     let folder = tempfile::Builder::new().prefix("atelier-job-").tempdir().map_err(disk)?;
     let inputs = session.inputs(attempt).await?;
-    for name in ["inputs", "outputs"] {
+    for name in ["inputs", "outputs", "tmp"] {
         fs::create_dir(folder.path().join(name)).map_err(disk)?;
     }
     let mut uploads = Vec::new();
@@ -387,27 +397,17 @@ fn progress(folder: &Path) -> Line {
     fs::read_to_string(folder.join("progress")).map(|text| read(&text)).unwrap_or_default()
 }
 
-/// Has a program write a checkpoint and end. Returns whether it has done so; otherwise it is killed. Its process group ends with
+/// Has a program write a checkpoint and end. Returns whether it has done so; otherwise it is killed. What it has started ends with
 /// it.
-async fn terminate(child: &mut Child, group: Option<Pid>) -> bool {
-    let told = group.is_some_and(|leader| kill(leader, Signal::SIGTERM).is_ok());
-    let saved = match timeout(GRACE, child.wait()).await {
+async fn terminate(program: &mut Program) -> bool {
+    let told = program.signal(supervisor::TERMINATE);
+    match timeout(GRACE, program.wait()).await {
         Ok(Ok(status)) => told && status.code() == Some(STOPPED),
         _ => {
             tracing::warn!("the program does not stop");
+            let _ = program.kill().await;
             false
         }
-    };
-    end_group(group);
-    let _ = child.wait().await;
-    saved
-}
-
-/// Kills what is left of a process group.
-fn end_group(group: Option<Pid>) {
-    if let Some(group) = group {
-        // it may have ended
-        let _ = killpg(group, Signal::SIGKILL);
     }
 }
 
@@ -442,12 +442,11 @@ mod tests {
             program.spawn(folder.path(), &[]).unwrap()
         };
         for (code, saved) in [(75, true), (1, false)] {
-            let mut child = start(code);
+            let mut program = start(code);
             while !folder.path().join("ready").exists() {
                 tokio::task::yield_now().await;
             }
-            let group = child::group(&child);
-            assert_eq!(terminate(&mut child, group).await, saved);
+            assert_eq!(terminate(&mut program).await, saved);
             fs::remove_file(folder.path().join("ready")).unwrap();
         }
     }

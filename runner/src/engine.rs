@@ -9,6 +9,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use url::Url;
 
+use crate::fault::{self, Fault};
+
 /// Longest generation.
 const LONGEST: Duration = Duration::from_secs(1_800);
 /// Limit of other calls.
@@ -17,12 +19,10 @@ const SHORT: Duration = Duration::from_secs(10);
 const LOADED: &str = "default";
 /// What the engine answers, with the status 500, to a file that is no picture.
 const UNREADABLE: [&str; 2] = ["Invalid encoded image", "image file is truncated"];
-/// What the engine answers when it runs out of memory of the GPU.
-const OUT_OF_MEMORY: [&str; 2] = ["OutOfMemoryError", "CUDA error: out of memory"];
-/// What it answers when the GPU, or its driver, does not work. Afterwards the process fails with each request.
-const GPU_LOST: [&str; 3] = ["CUDA error", "No CUDA GPUs are available", "Found no NVIDIA driver"];
-/// Code of an attempt whose GPU does not work any more.
-pub(crate) const GPU_FAILED: &str = "gpu-failed";
+/// Codes of attempts: the engine or program has failed, its GPU does not work, there is too little memory.
+pub(crate) const ENGINE_FAILED: &str = "engine-failed";
+const GPU_FAILED: &str = "gpu-failed";
+const OUT_OF_MEMORY: &str = "out-of-memory";
 
 /// Why the engine has no result.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,15 +31,32 @@ pub(crate) struct Failure {
     pub(crate) message: String,
     /// Another try, perhaps elsewhere, may succeed.
     pub(crate) is_retryable: bool,
+    /// The process fails with each request from now on.
+    pub(crate) is_fatal: bool,
 }
 
 impl Failure {
     pub(crate) fn of_engine(message: impl Into<String>) -> Self {
-        Self { code: "engine-failed", message: message.into(), is_retryable: true }
+        Self { code: ENGINE_FAILED, message: message.into(), is_retryable: true, is_fatal: false }
+    }
+
+    /// Of an engine or program that says this.
+    pub(crate) fn of_fault(fault: Fault, text: &str) -> Self {
+        let fatal = |code, message: String| Self { code, message, is_retryable: true, is_fatal: true };
+        match fault {
+            Fault::Memory => Self { code: OUT_OF_MEMORY, ..Self::of_engine("There is too little memory.") },
+            Fault::Gpu => fatal(GPU_FAILED, format!("The GPU does not work: {text}")),
+            Fault::Driver => fatal(GPU_FAILED, format!("The node's driver cannot be used: {text}")),
+            Fault::Kernel => fatal(ENGINE_FAILED, format!("The GPU has stopped the program: {text}")),
+            Fault::Assertion => Self {
+                is_retryable: false,
+                ..fatal(ENGINE_FAILED, format!("The program refuses its inputs while it computes: {text}"))
+            },
+        }
     }
 
     fn of_job(code: &'static str, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), is_retryable: false }
+        Self { code, message: message.into(), is_retryable: false, is_fatal: false }
     }
 }
 
@@ -102,7 +119,7 @@ impl WebUi {
         let status = response.status();
         let bytes = response.bytes().await.map_err(lost)?;
         if !status.is_success() {
-            return Err(refused(status.as_u16(), &String::from_utf8_lossy(&bytes)));
+            return Err(refused(status.as_u16(), &without(&String::from_utf8_lossy(&bytes), parameters)));
         }
         let answer: Answer = serde_json::from_slice(&bytes)
             .map_err(|error| Failure::of_engine(format!("The engine's answer cannot be read: {error}")))?;
@@ -192,25 +209,28 @@ fn img2img(parameters: &Map<String, Value>, init: &Init) -> Value {
     body
 }
 
+/// Removes what the user has written from an answer: it could look like an error of the GPU.
+fn without(text: &str, parameters: &Map<String, Value>) -> String {
+    let words = parameters.values().filter_map(Value::as_str).filter(|word| word.len() > 3);
+    words.fold(text.to_owned(), |text, word| {
+        let quoted = Value::from(word).to_string();
+        text.replace(word, "…").replace(quoted.trim_matches('"'), "…")
+    })
+}
+
 fn refused(status: u16, text: &str) -> Failure {
-    let names = |texts: &[&str]| texts.iter().any(|part| text.contains(part));
-    let is_unreadable = names(&UNREADABLE);
-    let (is_out_of_memory, is_gpu_lost) = (names(&OUT_OF_MEMORY), names(&GPU_LOST));
+    let is_unreadable = UNREADABLE.iter().any(|part| text.contains(part));
+    let fault = fault::of(text);
     let text: String = text.chars().take(500).collect();
-    match status {
-        400..500 => {
+    match (status, fault) {
+        (400..500, _) => {
             Failure::of_job("invalid-parameters", format!("The engine refuses the parameters: {text}"))
         }
         _ if is_unreadable => {
             Failure::of_job("invalid-parameters", "The engine cannot read the picture or the mask.")
         }
-        _ if is_out_of_memory => {
-            Failure { code: "out-of-memory", ..Failure::of_engine("The GPU has too little memory.") }
-        }
-        _ if is_gpu_lost => {
-            Failure { code: GPU_FAILED, ..Failure::of_engine(format!("The GPU does not work: {text}")) }
-        }
-        _ => Failure::of_engine(format!("The engine failed ({status}): {text}")),
+        (_, Some(fault)) => Failure::of_fault(fault, &text),
+        (_, None) => Failure::of_engine(format!("The engine failed ({status}): {text}")),
     }
 }
 
@@ -225,12 +245,40 @@ mod tests {
         assert_eq!(refused(500, r#"{"error":"OutOfMemoryError"}"#).code, "out-of-memory");
         let memory = refused(500, r#"{"error":"RuntimeError","errors":"CUDA error: out of memory"}"#);
         assert_eq!(memory.code, "out-of-memory");
-        let lost = refused(500, r#"{"errors":"CUDA error: unspecified launch failure"}"#);
-        assert_eq!((lost.code, lost.is_retryable), ("gpu-failed", true));
+        let allocation = refused(
+            500,
+            r#"{"errors":"CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"}"#,
+        );
+        assert_eq!(
+            (allocation.code, allocation.is_retryable, allocation.is_fatal),
+            ("out-of-memory", true, false)
+        );
+        for (text, code, is_retryable) in [
+            ("CUDA error: uncorrectable ECC error encountered", "gpu-failed", true),
+            ("CUDA driver version is insufficient for CUDA runtime version", "gpu-failed", true),
+            ("CUDA error: an illegal memory access was encountered", "engine-failed", true),
+            ("CUDA error: device-side assert triggered", "engine-failed", false),
+        ] {
+            let failure = refused(500, text);
+            assert_eq!(
+                (failure.code, failure.is_retryable, failure.is_fatal),
+                (code, is_retryable, true),
+                "{text}"
+            );
+        }
         let failed = refused(500, "x");
         assert_eq!((failed.code, failed.is_retryable), ("engine-failed", true));
         let unreadable = refused(500, r#"{"error":"HTTPException","detail":"Invalid encoded image"}"#);
         assert_eq!((unreadable.code, unreadable.is_retryable), ("invalid-parameters", false));
+    }
+
+    #[test]
+    fn what_the_user_has_written_is_no_error_of_the_gpu() {
+        let prompt = "a fox, \"uncorrectable ECC error\"";
+        let parameters = json!({ "prompt": prompt, "seed": 1 });
+        let answer = json!({ "error": "KeyError", "errors": format!("no token in {prompt}") }).to_string();
+        let failure = refused(500, &without(&answer, parameters.as_object().unwrap()));
+        assert_eq!(failure.code, "engine-failed", "{}", failure.message);
     }
 
     #[test]

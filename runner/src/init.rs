@@ -2,10 +2,12 @@
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
+use tokio::task::spawn_blocking;
 
 use crate::{
     door::{Attempt, Error, Session},
     engine::Init,
+    picture,
 };
 
 /// Downloads what the parameters name.
@@ -18,16 +20,18 @@ pub(crate) async fn fetch(
     parameters: &Map<String, Value>,
 ) -> Result<Init, Error> {
     let inputs = session.inputs(attempt).await?;
-    let file = async |id: &Value| -> Result<Bytes, Error> {
+    let file = async |id: &Value, background: u8| -> Result<Bytes, Error> {
         // a replica of the previous release returns none
         let not_told = || Error::Unavailable(anyhow::anyhow!("the service does not tell where {id} is"));
         let mut files = inputs.uploads.iter().chain(&inputs.artifacts);
         let input = files.find(|input| input.id == *id).ok_or_else(not_told)?;
-        session.fetch(attempt, input).await
+        let content = session.fetch(attempt, input).await?;
+        let plain = spawn_blocking(move || picture::plain(content, background)).await;
+        plain.map_err(|error| Error::Unavailable(error.into()))
     };
-    let image = file(parameters.get("image").unwrap_or(&Value::Null)).await?;
+    let image = file(parameters.get("image").unwrap_or(&Value::Null), picture::WHITE).await?;
     let mask = match parameters.get("mask") {
-        Some(mask) => Some(file(mask).await?),
+        Some(mask) => Some(file(mask, picture::KEPT).await?),
         None => None,
     };
     Ok(Init { image, mask })

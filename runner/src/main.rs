@@ -42,6 +42,7 @@ struct Args {
 async fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     service::start_logging();
+    atelier_runner::adopt_orphans().context("cannot adopt orphans")?;
     let stop = CancellationToken::new();
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let stopped = stop.clone();

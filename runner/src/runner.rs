@@ -12,11 +12,11 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::{
-    child::{self, Program},
     command::Command,
     deliveries::Deliveries,
     door::{Door, Error, Instruction, Session},
     engine::WebUi,
+    process::{self, Program},
     work,
 };
 
@@ -77,7 +77,7 @@ pub(crate) struct Engine {
     pub(crate) api: WebUi,
     pub(crate) lora_dir: Option<PathBuf>,
     pub(crate) limits: Limits,
-    child: Option<child::Engine>,
+    child: Option<process::Engine>,
 }
 
 impl Engine {
@@ -95,7 +95,7 @@ impl Engine {
 
     /// Follows the processes that have ended.
     fn ended(&self) -> Option<watch::Receiver<u64>> {
-        self.child.as_ref().map(child::Engine::ended)
+        self.child.as_ref().map(process::Engine::ended)
     }
 }
 
@@ -110,7 +110,7 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
         api: WebUi::new(http.clone(), &url),
         lora_dir: config.lora_dir,
         limits: config.limits,
-        child: config.program.map(child::Engine::start),
+        child: config.program.map(process::Engine::start),
     });
     let engines = Engines { webui, trainer: config.trainer, runs_programs: config.runs_programs };
     let door = Door::new(http, config.jobs_url, config.token, config.limits.away);

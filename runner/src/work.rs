@@ -14,7 +14,7 @@ use crate::{
         Artifact, Attempt, Error, INCOMPLETE, Instruction, Phase, Progress, Refused, Session, StopReason,
         UPLOAD_MISSING, Work,
     },
-    engine::{Failure, GPU_FAILED, Init, Steps},
+    engine::{Failure, Init, Steps},
     init, loras,
     pace::Pace,
     runner::{Engine, Engines},
@@ -106,10 +106,10 @@ async fn generate(
             let results = Results { outputs, refused: Vec::new() };
             deliveries.deliver(session, attempt, (results, None), stop).await
         }
-        End::Failed(Failure { code, message, is_retryable }) => {
+        End::Failed(Failure { code, message, is_retryable, is_fatal }) => {
             tracing::warn!(job.id = %attempt.job_id, code, message, "attempt failed");
-            if code == GPU_FAILED {
-                // it starts again only if the GPU works
+            if is_fatal {
+                // it is ready again only if the GPU works
                 engine.kill().await;
             }
             session.fail(attempt, code, &message, (is_retryable, !is_sound)).await
@@ -177,7 +177,7 @@ async fn compute(
     tokio::pin!(making);
     let end = tokio::select! {
         made = &mut making => {
-            let is_sound = made.as_ref().err().is_none_or(|failure| !failure.is_retryable);
+            let is_sound = made.as_ref().err().is_none_or(|failure| !failure.is_retryable && !failure.is_fatal);
             return Ok((made.map_or_else(End::Failed, End::Made), is_sound));
         }
         reason = stopped(session, attempt) => reason.map(End::Stopped),

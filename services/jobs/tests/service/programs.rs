@@ -221,6 +221,24 @@ async fn how_a_program_ends_decides_about_its_job() {
         ("echo 'no such column' >&2; exit 2", "invalid-parameters", "no such column", 1),
         ("exit 7", "engine-failed", "The program failed with exit code 7.", 3),
         ("kill -9 $$", "engine-failed", "The program was killed, perhaps for lack of memory.", 3),
+        (
+            "echo 'RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED'; exit 1",
+            "out-of-memory",
+            "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED",
+            2,
+        ),
+        (
+            "echo 'CUDA error: device-side assert triggered'; exit 1",
+            "engine-failed",
+            "CUDA error: device-side assert triggered",
+            1,
+        ),
+        (
+            "echo 'CUDA error: an illegal memory access was encountered'; exit 1",
+            "engine-failed",
+            "CUDA error: an illegal memory access was encountered",
+            3,
+        ),
         ("sleep 60", "timed-out", "The program has worked for `max_seconds`.", 1),
     ];
     for (script, code, message, attempts) in endings {
@@ -325,4 +343,55 @@ async fn a_dedicated_pool_is_its_tenants() {
     stranger.post("/v1/jobs", fox()).await.expect_problem(409, "no-pool");
     assert_eq!(queued(&second).await, 2);
     service.stop().await;
+}
+
+/// The processes that have this word in their environment.
+fn marked(word: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let environment = std::fs::read(entry.path().join("environ")).unwrap_or_default();
+        if environment.windows(word.len()).any(|part| part == word.as_bytes()) {
+            found.push(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+    found
+}
+
+#[tokio::test]
+async fn nothing_of_a_program_outlives_it() {
+    let mut yard = Yard::new(1).await;
+    // in its own session, below no process that lives, deaf, and holding the program's output
+    let daemons = "(setsid sh -c 'trap \"\" TERM HUP INT; : >one; while :; do sleep 1; done' &)
+        setsid nohup sh -c '(: >two; cd /; exec sleep 1000) & exit' >/dev/null 2>&1
+        until test -e one && test -e two; do sleep 0.01; done; echo $TMPDIR; : >\"$TMPDIR/left\"; ";
+    let word = format!("DAEMONS={}", ids::JobId::new());
+    let (name, value) = word.split_once('=').unwrap();
+    let with = |change: Value| {
+        let mut body = json!({ "env": { name: value } });
+        body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        body
+    };
+    for (end, change, state) in [
+        ("exit 0", json!({}), "succeeded"),
+        ("exit 2", json!({}), "failed"),
+        ("sleep 1000", json!({ "max_seconds": 1 }), "failed"),
+    ] {
+        let job = yard.run(&format!("{daemons}{end}"), with(change)).await;
+        reaches(&yard.member, &job, state).await;
+        assert_eq!(marked(&word), Vec::<String>::new(), "{end}");
+        let folder = yard.log(&job).await;
+        assert!(!std::path::Path::new(folder.lines().next().unwrap()).exists(), "{folder}");
+    }
+    let job = yard.run(&format!("{daemons} sleep 1000"), with(json!({}))).await;
+    eventually("it runs", async || yard.log(&job).await.contains("tmp").then_some(())).await;
+    assert!(marked(&word).len() >= 3);
+    let _ = yard.member.post(&format!("/v1/jobs/{job}/cancel"), Value::Null).await.expect(202);
+    reaches(&yard.member, &job, "cancelled").await;
+    assert_eq!(marked(&word), Vec::<String>::new());
+    // with the process of the worker
+    let job = yard.run(&format!("{daemons} sleep 1000"), with(json!({}))).await;
+    eventually("it runs", async || yard.log(&job).await.contains("tmp").then_some(())).await;
+    yard.kill();
+    eventually("all have ended", async || marked(&word).is_empty().then_some(())).await;
+    yard.stop().await;
 }

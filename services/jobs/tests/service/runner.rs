@@ -481,7 +481,7 @@ async fn an_engine_without_progress_is_killed() {
 #[tokio::test]
 async fn an_engine_whose_gpu_has_failed_is_started_again_before_it_gets_a_job() {
     let folder = tempfile::tempdir().unwrap();
-    let error = r#"{"error":"RuntimeError","errors":"CUDA error: unspecified launch failure"}"#;
+    let error = r#"{"error":"RuntimeError","errors":"CUDA error: uncorrectable ECC error encountered"}"#;
     let engine = Spawned::with_error(&folder, Some(error)).await;
     let mut studio = Studio::prepare(&engine.url, folder).await;
     studio.config.program = Some(engine.program.clone());

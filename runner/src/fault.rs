@@ -1,0 +1,281 @@
+//! What a failure of an engine or program means, by what it says. One table, in the words of CUDA, its libraries, PyTorch and the
+//! driver:
+//!
+//! - CUDA runtime: `cudaError_t` and the text of `cudaGetErrorString`
+//!   (<https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html>); driver: `CUDA_ERROR_…`
+//! - cuBLAS, cuDNN, cuFFT, cuSOLVER, cuSPARSE, cuRAND: the status types of their manuals; NCCL: `ncclResult_t`
+//! - PyTorch: `c10/cuda/CUDACachingAllocator.cpp`, `c10/cuda/CUDAException.cpp`, `torch/cuda/__init__.py`
+//! - NVML: `nvmlReturn_t` and the text of `nvmlErrorString`; driver: <https://docs.nvidia.com/deploy/xid-errors>
+//!
+//! What is not in the table may pass, and is tried again: `ncclSystemError` and `ncclRemoteError`, timeouts,
+//! `CUDNN_STATUS_EXECUTION_FAILED`, `CUBLAS_STATUS_EXECUTION_FAILED`, `CUDNN_STATUS_INTERNAL_ERROR`.
+
+/// What has failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// There is too little memory; a larger GPU may have enough.
+    Memory,
+    /// The GPU does not work.
+    Gpu,
+    /// The driver of the node does not fit, or there is none.
+    Driver,
+    /// A kernel did what it must not. Nearly always that is due to the program and its inputs; but the process is broken, and a fault
+    /// of the memory looks the same, so it may be tried elsewhere.
+    Kernel,
+    /// A kernel has checked its inputs and refused them, as it would do anywhere. The process is broken.
+    Assertion,
+}
+
+const TABLE: &[(Fault, &[&str])] = &[
+    // PyTorch: `OutOfMemoryError` of `torch` and `torch.cuda`, also of ROCm; XLA
+    (
+        Fault::Memory,
+        &["OutOfMemoryError", "CUDA out of memory", "HIP out of memory", "RESOURCE_EXHAUSTED: Out of memory"],
+    ),
+    // PyTorch's allocator, when NVML cannot tell how much is left (pytorch/pytorch#112377)
+    (Fault::Memory, &["NVML_SUCCESS == r INTERNAL ASSERT FAILED"]),
+    // 2 cudaErrorMemoryAllocation, as PyTorch, Triton and NCCL quote it
+    (
+        Fault::Memory,
+        &[
+            "CUDA error: out of memory",
+            "HIP error: out of memory",
+            "[CUDA]: out of memory",
+            "'out of memory'",
+        ],
+    ),
+    (Fault::Memory, &["cudaErrorMemoryAllocation", "CUDA_ERROR_OUT_OF_MEMORY"]),
+    // the libraries
+    (Fault::Memory, &["CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED", "CUFFT_ALLOC_FAILED"]),
+    (
+        Fault::Memory,
+        &[
+            "CUSOLVER_STATUS_ALLOC_FAILED",
+            "CUSPARSE_STATUS_ALLOC_FAILED",
+            "CUSPARSE_STATUS_INSUFFICIENT_RESOURCES",
+        ],
+    ),
+    (
+        Fault::Memory,
+        &["CURAND_STATUS_ALLOCATION_FAILED", "CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED"],
+    ),
+    (Fault::Memory, &["CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED", "CUBLASLT_STATUS_ALLOC_FAILED"]),
+    // a handle of cuBLAS and cuDNN takes memory when it is first used (discuss.pytorch.org/t/125450)
+    (
+        Fault::Memory,
+        &["CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate", "CUDNN_STATUS_NOT_INITIALIZED"],
+    ),
+    // no algorithm finds a workspace: PyTorch, `aten/src/ATen/native/cudnn`
+    (Fault::Memory, &["Unable to find a valid cuDNN algorithm to run convolution"]),
+    // images/trainer-diffusers
+    (Fault::Memory, &["The GPU has not enough free memory for this training"]),
+    // of the machine: PyTorch's allocator, C++, Python, POSIX
+    (
+        Fault::Memory,
+        &["DefaultCPUAllocator: can't allocate memory", "DefaultCPUAllocator: not enough memory"],
+    ),
+    (Fault::Memory, &["std::bad_alloc", "\nMemoryError", "\"MemoryError\"", "Cannot allocate memory"]),
+    // 46 cudaErrorDevicesUnavailable, 100 cudaErrorNoDevice, 214 cudaErrorECCUncorrectable
+    (
+        Fault::Gpu,
+        &[
+            "device(s) is/are busy or unavailable",
+            "no CUDA-capable device is detected",
+            "uncorrectable ECC error",
+        ],
+    ),
+    // 220 cudaErrorNvlinkUncorrectable, 226 cudaErrorContained, 999 cudaErrorUnknown
+    (
+        Fault::Gpu,
+        &[
+            "uncorrectable NVLink error",
+            "over nvlink or a hardware error",
+            "CUDA error: unknown error",
+            "CUDA unknown error",
+        ],
+    ),
+    (Fault::Gpu, &["CUDA_ERROR_ECC_UNCORRECTABLE", "CUDA_ERROR_NO_DEVICE", "CUDA_ERROR_DEVICE_UNAVAILABLE"]),
+    (Fault::Gpu, &["CUDA_ERROR_NVLINK_UNCORRECTABLE", "CUDA_ERROR_UNKNOWN", "CUDA_ERROR_CONTAINED"]),
+    // PyTorch and the WebUI without a GPU
+    (Fault::Gpu, &["No CUDA GPUs are available", "Torch is not able to use GPU"]),
+    // NVML_ERROR_GPU_IS_LOST, NVML_ERROR_RESET_REQUIRED, and `nvidia-smi`; the text of Xid 79
+    (
+        Fault::Gpu,
+        &[
+            "GPU is lost",
+            "GPU requires reset",
+            "Unable to determine the device handle for GPU",
+            "fallen off the bus",
+        ],
+    ),
+    // 35 cudaErrorInsufficientDriver, 802 cudaErrorSystemNotReady, 803 cudaErrorSystemDriverMismatch
+    (Fault::Driver, &["CUDA driver version is insufficient", "system not yet initialized"]),
+    (Fault::Driver, &["unsupported display driver / cuda driver combination"]),
+    // 222 cudaErrorUnsupportedPtxVersion, 804 cudaErrorCompatNotSupportedOnDevice
+    (
+        Fault::Driver,
+        &[
+            "PTX was compiled with an unsupported toolchain",
+            "forward compatibility was attempted on non supported HW",
+        ],
+    ),
+    (
+        Fault::Driver,
+        &[
+            "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
+            "CUDA_ERROR_SYSTEM_NOT_READY",
+            "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE",
+        ],
+    ),
+    // PyTorch, NVML_ERROR_LIB_RM_VERSION_MISMATCH, NVML_ERROR_DRIVER_NOT_LOADED, `nvidia-smi`
+    (
+        Fault::Driver,
+        &[
+            "Found no NVIDIA driver",
+            "The NVIDIA driver on your system is too old",
+            "Driver/library version mismatch",
+        ],
+    ),
+    (Fault::Driver, &["Driver Not Loaded", "couldn't communicate with the NVIDIA driver"]),
+    // 700 cudaErrorIllegalAddress, 716 cudaErrorMisalignedAddress, 715, 717, 718, 714, 719 cudaErrorLaunchFailure, 702
+    (
+        Fault::Kernel,
+        &[
+            "an illegal memory access was encountered",
+            "misaligned address",
+            "an illegal instruction was encountered",
+        ],
+    ),
+    (
+        Fault::Kernel,
+        &[
+            "operation not supported on global/shared address space",
+            "invalid program counter",
+            "hardware stack error",
+        ],
+    ),
+    (Fault::Kernel, &["unspecified launch failure", "the launch timed out and was terminated"]),
+    (
+        Fault::Kernel,
+        &["CUDA_ERROR_ILLEGAL_ADDRESS", "CUDA_ERROR_MISALIGNED_ADDRESS", "CUDA_ERROR_LAUNCH_FAILED"],
+    ),
+    (
+        Fault::Kernel,
+        &["CUDA_ERROR_ILLEGAL_INSTRUCTION", "CUDA_ERROR_LAUNCH_TIMEOUT", "CUDA_ERROR_HARDWARE_STACK_ERROR"],
+    ),
+    // 710 cudaErrorAssert. Not "device-side assertions", of which PyTorch speaks in each message
+    (Fault::Assertion, &["device-side assert triggered", "CUDA_ERROR_ASSERT"]),
+];
+
+/// Xid errors after which the GPU is to be reset, drained or replaced: double bit errors (48), pages and rows that are retired or
+/// remapped, or cannot be (63, 64), NVLink (74), off the bus (79), contained and uncontained errors of the memory (94, 95), the GPU's own
+/// processor (119, 120), and unrecovered errors (140).
+const XID_OF_GPU: [u32; 10] = [48, 63, 64, 74, 79, 94, 95, 119, 120, 140];
+/// Those that programs cause: exceptions of the engines (13), page faults (31), a stopped channel (43).
+const XID_OF_KERNEL: [u32; 3] = [13, 31, 43];
+
+/// What the text tells of a fault; of several the last one, as errors are printed last.
+pub(crate) fn of(text: &str) -> Option<Fault> {
+    let rows =
+        TABLE.iter().flat_map(|(fault, parts)| parts.iter().map(move |part| (text.rfind(part), *fault)));
+    let xids = text.match_indices("Xid (").filter_map(|(at, _)| Some((Some(at), xid(text.get(at..)?)?)));
+    rows.chain(xids)
+        .filter_map(|(at, fault)| at.map(|at| (at, fault)))
+        .max_by_key(|(at, _)| *at)
+        .map(|(_, fault)| fault)
+}
+
+/// The fault that a line of the driver's log tells: `Xid (PCI:0000:3b:00): 79, pid=1234, …`.
+fn xid(line: &str) -> Option<Fault> {
+    let (_, rest) = line.split_once("): ")?;
+    let digits = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
+    let number = rest.get(..digits)?.parse().ok()?;
+    if XID_OF_GPU.contains(&number) {
+        Some(Fault::Gpu)
+    } else {
+        XID_OF_KERNEL.contains(&number).then_some(Fault::Kernel)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_text_of_the_table_has_its_fault() {
+        for (fault, parts) in TABLE {
+            for part in *parts {
+                assert_eq!(of(&format!("Traceback\nRuntimeError: {part} (1)\n")), Some(*fault), "{part}");
+            }
+        }
+        for number in XID_OF_GPU {
+            assert_eq!(of(&format!("NVRM: Xid (PCI:0000:3b:00): {number}, pid=1")), Some(Fault::Gpu));
+        }
+        for number in XID_OF_KERNEL {
+            assert_eq!(of(&format!("NVRM: Xid (PCI:0000:3b:00): {number}, pid=1")), Some(Fault::Kernel));
+        }
+    }
+
+    /// As programs print them.
+    #[test]
+    fn whole_messages_have_their_faults() {
+        let hint = "\nCUDA kernel errors might be asynchronously reported at some other API call.\n\
+                    Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n";
+        let cases = [
+            (
+                "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has a total capacity of 79 GiB",
+                Some(Fault::Memory),
+            ),
+            (
+                r#"{"error":"OutOfMemoryError","detail":"","body":"","errors":"CUDA out of memory."}"#,
+                Some(Fault::Memory),
+            ),
+            (
+                "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+                Some(Fault::Memory),
+            ),
+            (
+                "RuntimeError: CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`",
+                Some(Fault::Memory),
+            ),
+            ("RuntimeError: cuDNN error: CUDNN_STATUS_ALLOC_FAILED", Some(Fault::Memory)),
+            ("NCCL WARN Cuda failure 2 'out of memory'", Some(Fault::Memory)),
+            (
+                "RuntimeError: [enforce fail at alloc_cpu.cpp:121] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes.",
+                Some(Fault::Memory),
+            ),
+            ("OSError: [Errno 12] Cannot allocate memory", Some(Fault::Memory)),
+            ("RuntimeError: CUDA error: uncorrectable ECC error encountered", Some(Fault::Gpu)),
+            (
+                "NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",
+                Some(Fault::Gpu),
+            ),
+            (
+                "NVRM: Xid (PCI:0000:3b:00): 45, pid=1, Ch 0\nNVRM: Xid (PCI:0000:3b:00): 48, pid=1",
+                Some(Fault::Gpu),
+            ),
+            ("RuntimeError: No CUDA GPUs are available", Some(Fault::Gpu)),
+            ("CUDA driver version is insufficient for CUDA runtime version", Some(Fault::Driver)),
+            ("Failed to initialize NVML: Driver/library version mismatch", Some(Fault::Driver)),
+            ("RuntimeError: CUDA error: device-side assert triggered", Some(Fault::Assertion)),
+            ("RuntimeError: CUDA error: an illegal memory access was encountered", Some(Fault::Kernel)),
+            ("RuntimeError: CUDA error: misaligned address", Some(Fault::Kernel)),
+            ("RuntimeError: CUDA error: unspecified launch failure", Some(Fault::Kernel)),
+            ("RuntimeError: CUDA error: invalid argument", None),
+            (
+                "torch.distributed.DistBackendError: NCCL error: ncclRemoteError: A call failed possibly due to a network error",
+                None,
+            ),
+            ("ValueError: steps", None),
+            // of several the last
+            (
+                "CUDA out of memory. Trying half of it.\nRuntimeError: CUDA error: device-side assert triggered",
+                Some(Fault::Assertion),
+            ),
+        ];
+        for (text, fault) in cases {
+            assert_eq!(of(text), fault, "{text}");
+            assert_eq!(of(&format!("{text}{hint}")), fault, "{text}");
+        }
+    }
+}
