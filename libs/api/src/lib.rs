@@ -8,6 +8,7 @@ pub mod etag;
 pub mod extract;
 pub mod idempotency;
 pub mod last_event_id;
+mod numbers;
 pub mod openapi;
 pub mod operation;
 pub mod page;

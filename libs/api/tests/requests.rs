@@ -39,6 +39,32 @@ async fn service() -> Client {
 }
 
 #[tokio::test]
+async fn a_number_arrives_as_it_is_or_is_refused() {
+    let client = service().await;
+    let send = async |number: &str| {
+        let request = reqwest::Client::new()
+            .post(format!("{}/echo", client.base()))
+            .header("content-type", "application/json");
+        let answer = request.body(format!("{{\"a\":[{number}]}}")).send().await.unwrap();
+        (answer.status().as_u16(), answer.text().await.unwrap())
+    };
+    for number in
+        ["0", "-7", "1.5", "9007199254740993", "18446744073709551615", "-9223372036854775808", "0.1"]
+    {
+        assert_eq!(send(number).await, (200, format!("{{\"a\":[{number}]}}")));
+    }
+    for number in
+        ["18446744073709551616", "12345678901234567890123", "1e400", "1e-400", "3.14159265358979323846"]
+    {
+        let (status, text) = send(number).await;
+        assert!(
+            status == 422 && text.contains("\"/a/0\"") || status == 400 && number == "1e400",
+            "{number}: {text}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_change_needs_the_current_etag() {
     let client = service().await;
     let body = json!({ "name": "a" });
