@@ -30,7 +30,7 @@ const PERIOD: Duration = Duration::from_secs(300);
 /// something after.
 const AGAIN: Duration = Duration::from_secs(60);
 /// Pause after an error.
-const RETRY: Duration = Duration::from_secs(1);
+const RETRY: Duration = Duration::from_secs(5);
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A person, or an API key of theirs.

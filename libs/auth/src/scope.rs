@@ -174,7 +174,7 @@ const OPERATIONS: &[(&str, Scope, Scope)] = {
         ("events", InstancesRead, InstancesWrite),
         ("ssh", InstancesRead, InstancesWrite),
         ("ssh-sessions", InstancesRead, InstancesWrite),
-        // they let a person in, and outlive the API key
+        // they let a person in
         ("ssh-keys", AccountRead, AccountWrite),
         ("storages", StoragesRead, StoragesWrite),
         ("storage-operations", StoragesRead, StoragesWrite),
@@ -185,7 +185,7 @@ const OPERATIONS: &[(&str, Scope, Scope)] = {
         ("uploads", JobsRead, JobsWrite),
         ("models", JobsRead, JobsWrite),
         ("mq-dead", JobsRead, JobsWrite),
-        // they outlive the API key with which they are created
+        // other ways in, which end with the API key with which they are created
         ("mq-credentials", ApiKeysRead, ApiKeysWrite),
         ("webhooks", JobsRead, ApiKeysWrite),
         ("job-events", JobsRead, JobsWrite),
