@@ -28,13 +28,15 @@ pub const TOPOLOGY_BOUND: &str = "atelier.dev/bound-by-operator";
 
 /// Label on pods, resource claims, namespaces and volumes: the name of the unit that they belong to.
 pub const LABEL_UNIT: &str = "atelier.dev/unit";
+/// Label on guards and barriers: the name of the unit whose place they are about.
+pub const LABEL_GUARDS: &str = "atelier.dev/guards";
 /// Label on pods: the instance's name (`inst-…`).
 pub const LABEL_INSTANCE: &str = "atelier.dev/instance";
 /// Label on pods, claims and namespaces: the tenant's name (`ten-…`).
 pub const LABEL_TENANT: &str = "atelier.dev/tenant";
 /// Label on instance pods that can open connections to each other, if they belong to one tenant; its value is `true`.
 pub const LABEL_PEERS: &str = "atelier.dev/peers";
-/// Label on pods: [`ROLE_PLACEHOLDER`], [`ROLE_INSTANCE`] or [`ROLE_DOWNLOAD`].
+/// Label on pods: [`ROLE_PLACEHOLDER`], [`ROLE_INSTANCE`], [`ROLE_GUARD`], [`ROLE_BARRIER`] or [`ROLE_DOWNLOAD`].
 pub const LABEL_ROLE: &str = "atelier.dev/role";
 /// Label on volume claims and pods of downloads: the name of the `GpuStorage` that they belong to.
 pub const LABEL_STORAGE: &str = "atelier.dev/storage";
@@ -52,6 +54,11 @@ pub const MANAGED_BY_OPERATOR_API: &str = "operator-api";
 pub const ROLE_PLACEHOLDER: &str = "placeholder";
 /// Value of [`LABEL_ROLE`] on instance pods.
 pub const ROLE_INSTANCE: &str = "instance";
+/// Value of [`LABEL_ROLE`] on pods that are never bound, whose nomination keeps a place while it is handed over.
+pub const ROLE_GUARD: &str = "guard";
+/// Value of [`LABEL_ROLE`] on pods that are never bound: once the scheduler has tried one, it has seen everything that was
+/// written before.
+pub const ROLE_BARRIER: &str = "barrier";
 /// Value of [`LABEL_ROLE`] on pods that download files onto volumes.
 pub const ROLE_DOWNLOAD: &str = "download";
 

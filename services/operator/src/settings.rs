@@ -14,6 +14,9 @@ pub struct Settings {
     /// Seconds within which a pod must be bound to the place that was freed for it. Then the unit is no longer called
     /// held, and the place is given up if it is another's. Longer than a scheduler waits between two attempts (10 s).
     pub hand_off_seconds: u64,
+    /// Seconds within which a scheduler that runs has read the cluster again after it could not reach the API server.
+    /// client-go waits for up to 30 s between two attempts.
+    pub scheduler_return_seconds: u64,
     /// Seconds after which a node that is not ready counts as lost. Kubelets report every 10 s.
     pub node_lost_seconds: u64,
     /// Seconds from the first failure to pull an image after which a start fails. The kubelet first tries again after
@@ -46,6 +49,7 @@ impl Default for Settings {
         Self {
             pause_image: "registry.k8s.io/pause:3.10".to_owned(),
             hand_off_seconds: 15,
+            scheduler_return_seconds: 60,
             node_lost_seconds: 40,
             image_pull_seconds: 30,
             run_as: 1000,
@@ -86,6 +90,12 @@ impl Settings {
     #[must_use]
     pub const fn hand_off(&self) -> Duration {
         Duration::from_secs(self.hand_off_seconds)
+    }
+
+    /// Time within which a scheduler that runs follows the cluster again.
+    #[must_use]
+    pub const fn scheduler_return(&self) -> Duration {
+        Duration::from_secs(self.scheduler_return_seconds)
     }
 
     /// Time after which a node that is not ready counts as lost.

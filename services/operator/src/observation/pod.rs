@@ -18,6 +18,18 @@ pub enum Role {
     Placeholder,
     /// Runs an instance.
     Instance,
+    /// Keeps a place by its nomination while the place is handed over.
+    Guard,
+    /// Tells that the scheduler has seen what was written before this pod was created.
+    Barrier,
+}
+
+impl Role {
+    /// Whether pods of this role use a place: the others are never bound.
+    #[must_use]
+    pub const fn uses_place(self) -> bool {
+        matches!(self, Self::Placeholder | Self::Instance)
+    }
 }
 
 /// The phase of a pod.
@@ -135,10 +147,12 @@ impl ObservedPod {
     #[must_use]
     pub fn of(pod: &Pod) -> Option<Self> {
         let labels = pod.metadata.labels.as_ref()?;
-        let unit = labels.get(names::LABEL_UNIT)?.clone();
+        let unit = labels.get(names::LABEL_UNIT).or_else(|| labels.get(names::LABEL_GUARDS))?.clone();
         let role = match labels.get(names::LABEL_ROLE)?.as_str() {
             names::ROLE_PLACEHOLDER => Role::Placeholder,
             names::ROLE_INSTANCE => Role::Instance,
+            names::ROLE_GUARD => Role::Guard,
+            names::ROLE_BARRIER => Role::Barrier,
             _ => return None,
         };
         let number = |label: &str| labels.get(label).and_then(|value| value.parse().ok()).unwrap_or(0);
@@ -201,6 +215,19 @@ impl ObservedPod {
     pub fn has_ended(&self) -> bool {
         self.phase == Phase::Ended
             || (self.deleting && (self.node.is_none() || self.container_ended || self.termination_confirmed))
+    }
+
+    /// Whether the scheduler has tried to schedule it. Then it has seen everything that was written before the pod was
+    /// created.
+    #[must_use]
+    pub const fn is_tried(&self) -> bool {
+        self.unschedulable.is_some()
+    }
+
+    /// Whether it waits until the operator binds it to a place.
+    #[must_use]
+    pub const fn awaits_place(&self) -> bool {
+        self.role.uses_place() && self.node.is_none() && self.required_node.is_some() && !self.deleting
     }
 
     /// A reference to this very pod.

@@ -8,7 +8,10 @@ use super::attempt::Attempt;
 use super::planner::{Held, LeftPlace, NodeState, Planner, Ready, start_timeout};
 use super::progress::NOT_READY_YET;
 use super::{pods, status};
-use crate::observation::{ObservedPod, PodRef};
+use crate::observation::{ObservedPod, Phase, PodRef};
+
+/// Message of a start whose pod did not get its place.
+const NOT_BOUND: &str = "the pod was not bound in time";
 
 /// Why the storages of an instance cannot be mounted.
 struct StorageProblem {
@@ -30,6 +33,7 @@ impl<'a> Planner<'a> {
             Some(wanted) if !status::has_failed(self.previous, wanted) => self.plan_instance(wanted),
             _ => self.plan_idle(),
         }
+        self.release_guards();
     }
 
     fn has_finalizer(&self) -> bool {
@@ -41,6 +45,7 @@ impl<'a> Planner<'a> {
         self.close_run();
         self.held = Some(Held::no(HeldReason::Deleting, "the unit is being deleted"));
         self.end_instances(None);
+        self.delete_guards();
         let is_over = |pod: &ObservedPod| pod.has_ended() || self.is_abandoned(pod);
         if !self.instances().all(|pod| pod.deleting && is_over(pod)) {
             return;
@@ -57,7 +62,7 @@ impl<'a> Planner<'a> {
 
     /// No instance is wanted: ends its pods and holds the place.
     pub(super) fn plan_idle(&mut self) {
-        // the successor is created before the predecessor is deleted
+        // the successor protects the place before the predecessor is deleted
         self.hold_place(self.left_place().as_ref());
         self.end_instances(None);
     }
@@ -121,11 +126,12 @@ impl<'a> Planner<'a> {
             self.ready = Some(Ready::new(InstanceReason::WaitingForStorage, why.clone()));
             return self.fail_after(wanted, since, FailureReason::StorageMissing, &why, None);
         }
-        let created = self.create_instance_pod(wanted, &node, pod);
-        self.delete_placeholder(pod);
-        self.bind_instance(wanted, created, pod.claim.as_deref(), &node);
+        self.guard_place(&node);
+        self.create_instance_pod(wanted, &node, pod);
         self.plan.status.node = Some(node);
-        self.report_taken_over();
+        self.takes_over = true;
+        self.report_hand_off();
+        self.fail_after(wanted, since, FailureReason::NoPlace, NOT_BOUND, None);
     }
 
     /// The pod is bound: nothing is left but its start.
@@ -142,7 +148,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Creates the pod that takes over the place of the placeholder.
-    fn create_instance_pod(&mut self, wanted: &Instance, node: &str, placeholder: &ObservedPod) -> PodRef {
+    fn create_instance_pod(&mut self, wanted: &Instance, node: &str, placeholder: &ObservedPod) {
         let claim = placeholder.claim.as_deref();
         let name = pods::instance_pod_name(wanted, &placeholder.uid);
         let pod = pods::instance(self.unit, wanted, &name, node, claim, self.settings);
@@ -155,18 +161,17 @@ impl<'a> Planner<'a> {
         self.plan.before_status.push(Action::CreatePod(Box::new(pod)));
         self.created_pod = Some(name.clone());
         let pod = PodRef { namespace, name, uid: None, version: None };
-        self.plan.before_status.push(Action::Nominate { pod: pod.clone(), node: node.to_owned() });
-        pod
+        self.plan.before_status.push(Action::Nominate { pod, node: node.to_owned() });
     }
 
     /// Binds the pod of the instance once its namespace is confined. A unit's own namespace has been since its first
     /// claim.
-    fn bind_instance(&mut self, wanted: &Instance, pod: PodRef, claim: Option<&str>, node: &str) {
-        if claim.is_none() {
+    fn bind_instance(&mut self, wanted: &Instance, pod: &ObservedPod, node: &str) {
+        if pod.claim.is_none() {
             let (namespace, root_inside) = (pod.namespace.clone(), wanted.root_inside);
             self.plan.before_status.push(Action::EnsureTenantNamespace { namespace, root_inside });
         }
-        self.bind(pod, claim, node);
+        self.bind(pod.reference(), pod.claim.as_deref(), node);
     }
 
     /// The pod of the instance exists and is not being deleted.
@@ -212,11 +217,17 @@ impl<'a> Planner<'a> {
         }
         let placeholder =
             self.placeholders().find(|other| other.node.as_deref() == Some(node.as_str()) && !other.deleting);
+        if node_accepts {
+            self.guard_place(&node);
+        }
         if let Some(placeholder) = placeholder.filter(|_| node_accepts) {
             self.nominate(pod, &node);
-            self.delete_placeholder(placeholder);
-            self.bind_instance(wanted, pod.reference(), pod.claim.as_deref(), &node);
-            return self.report_taken_over();
+            if self.is_protected(pod, &node) {
+                self.delete_placeholder(placeholder);
+                self.bind_instance(wanted, pod, &node);
+                return self.report_taken_over();
+            }
+            return self.fail_after(wanted, since, FailureReason::NoPlace, NOT_BOUND, None);
         }
         let refusal = if node_accepts {
             self.refusal(&node, self.free_since(pod))
@@ -227,9 +238,9 @@ impl<'a> Planner<'a> {
             return self.take_back_hand_off(wanted, pod, node, node_accepts, &why);
         }
         if self.may_take_place(pod, &node) {
-            self.bind_instance(wanted, pod.reference(), pod.claim.as_deref(), &node);
+            self.bind_instance(wanted, pod, &node);
         }
-        self.fail_after(wanted, since, FailureReason::NoPlace, "the pod was not bound in time", None);
+        self.fail_after(wanted, since, FailureReason::NoPlace, NOT_BOUND, None);
     }
 
     /// The pod did not get its place: deletes it, holds a place again (this one, if possible), and retries within the
@@ -260,6 +271,9 @@ impl<'a> Planner<'a> {
     fn end_instances(&mut self, keep: Option<&ObservedPod>) {
         for pod in self.instances().filter(|pod| keep.is_none_or(|keep| keep.uid != pod.uid)) {
             if !pod.deleting {
+                if self.predecessor_stays && pod.node.is_some() && pod.phase != Phase::Ended {
+                    continue;
+                }
                 // a pod without a node needs no grace period, unless it has just been bound
                 let (pod, grace) = match pod.node {
                     Some(_) => (pod.reference(), None),

@@ -1,12 +1,13 @@
 //! The unit: its pods as values, and the plan of the next step. Pure: no clock, no client.
 //!
 //! [`plan::plan`] is the entry. The [`planner::Planner`] collects the plan; each of `instance`, `progress`, `runs`,
-//! `place`, `claims`, `mirrors` and `report` adds one part of it.
+//! `place`, `guard`, `claims`, `mirrors` and `report` adds one part of it.
 
 pub mod action;
 pub(crate) mod attempt;
 mod claims;
 pub mod devices;
+mod guard;
 mod instance;
 pub mod meta;
 mod mirrors;

@@ -9,6 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::action::Action;
 use super::planner::{Held, LeftPlace, NodeState, Planner};
 use super::pods::{self, Placement};
+use super::progress::is_not_admitted;
 use super::snapshot::PlaceCheck;
 use crate::observation::{ObservedDeviceClaim, ObservedPod, Phase, PodRef};
 
@@ -22,11 +23,13 @@ const ROOM_RETRY: Duration = Duration::from_secs(5);
 struct Loss {
     reason: HeldReason,
     message: String,
+    /// Another pod has the place.
+    is_to_another: bool,
 }
 
 impl Loss {
     fn new(reason: HeldReason, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into() }
+        Self { reason, message: message.into(), is_to_another: reason == HeldReason::PlaceLost }
     }
 }
 
@@ -76,7 +79,12 @@ impl<'a> Planner<'a> {
         let candidates = self.sort_placeholders(kept);
         // a kubelet rejects pods while it starts: its place is tried once more
         let may_return = loss.as_ref().is_none_or(|loss| loss.reason == HeldReason::Preempted);
-        let returns_to = self.look_for_place(&candidates, left, may_return);
+        let elsewhere = if self.place_is_used || loss.as_ref().is_some_and(|loss| loss.is_to_another) {
+            Placement::Elsewhere
+        } else {
+            Placement::Anywhere
+        };
+        let returns_to = self.look_for_place(&candidates, left, may_return, elsewhere);
         self.report_search(&candidates, loss, returns_to, left.is_some());
     }
 
@@ -104,7 +112,8 @@ impl<'a> Planner<'a> {
         if pod.phase == Phase::Ended {
             let why = pod.status_reason.as_ref().map(ToString::to_string);
             let message = why.unwrap_or_else(|| "the placeholder has ended".to_owned());
-            return Some(Loss::new(HeldReason::Preempted, message));
+            let is_to_another = is_not_admitted(pod);
+            return Some(Loss { is_to_another, ..Loss::new(HeldReason::Preempted, message) });
         }
         let node = pod.node.as_ref().filter(|node| self.node_state(node) == NodeState::Gone);
         if let Some(node) = node {
@@ -169,6 +178,7 @@ impl<'a> Planner<'a> {
         candidates: &Candidates<'a>,
         left: Option<&LeftPlace>,
         may_return: bool,
+        elsewhere: Placement<'static>,
     ) -> Option<String> {
         let Candidates { waiting, stranded } = candidates;
         if let (Some((old, Stranding::Resized)), None) = (stranded, left) {
@@ -177,7 +187,11 @@ impl<'a> Planner<'a> {
         }
         if let Some(pod) = waiting {
             let node = pod.required_node.clone()?;
+            self.guard_place(&node);
             self.nominate(pod, &node);
+            if left.is_some_and(|left| left.node == node) {
+                self.predecessor_stays = self.node_accepts_pods(&node) && !self.is_protected(pod, &node);
+            }
             if left.is_none() && self.may_take_place(pod, &node) {
                 self.bind(pod.reference(), pod.claim.as_deref(), &node);
             }
@@ -185,15 +199,18 @@ impl<'a> Planner<'a> {
         }
         let is_stranded_at = |node: &str| stranded.as_ref().is_some_and(|(pod, _)| waits_for(pod, node));
         let (placement, claim) = match (left.filter(|left| !is_stranded_at(&left.node)), stranded) {
-            (Some(left), _) => (Placement::Own(&left.node), left.claim.clone()),
+            (Some(left), _) => {
+                self.predecessor_stays = self.node_accepts_pods(&left.node);
+                (Placement::Own(&left.node), left.claim.clone())
+            }
             (None, Some((_, Stranding::Down))) if self.snapshot.outage => return None,
-            (None, Some(_)) => (Placement::Anywhere, None),
+            (None, Some(_)) => (elsewhere, None),
             (None, None) => match self.place_lost_by_force().filter(|_| may_return) {
                 Some(node) => (Placement::Own(node), None),
-                None => (Placement::Anywhere, None),
+                None => (elsewhere, None),
             },
         };
-        drop(self.create_placeholder(placement, claim));
+        self.create_placeholder(placement, claim);
         placement.node().map(str::to_owned)
     }
 
@@ -203,20 +220,21 @@ impl<'a> Planner<'a> {
         let Some(node) = old.node.as_deref() else { return };
         if let Some(new) = waiting.filter(|new| waits_for(new, node)) {
             self.nominate(new, node);
-            self.delete_placeholder(old);
-            return self.bind(new.reference(), new.claim.as_deref(), node);
+            if self.is_protected(new, node) {
+                self.delete_placeholder(old);
+                self.bind(new.reference(), new.claim.as_deref(), node);
+            }
+            return;
         }
         match self.place_check(node, ROOM_RETRY) {
             None => self.ask_whether_it_fits(node),
             Some(PlaceCheck { refusal: None, .. }) => {
-                let new = self.create_placeholder(Placement::Own(node), old.claim.clone());
-                self.delete_placeholder(old);
-                self.bind(new, old.claim.as_deref(), node);
+                self.create_placeholder(Placement::Own(node), old.claim.clone());
             }
             Some(_) => {
                 self.requeue_after(ROOM_RETRY);
                 if waiting.is_none() {
-                    drop(self.create_placeholder(Placement::Anywhere, None));
+                    self.create_placeholder(Placement::Anywhere, None);
                 }
             }
         }
@@ -406,7 +424,10 @@ impl<'a> Planner<'a> {
     }
 
     /// `claim`: the claim that it shares, if the unit has claims; without one, a claim is found or created.
-    fn create_placeholder(&mut self, placement: Placement<'_>, claim: Option<String>) -> PodRef {
+    fn create_placeholder(&mut self, placement: Placement<'_>, claim: Option<String>) {
+        if let Some(node) = placement.node() {
+            self.guard_place(node);
+        }
         let name = self.new_placeholder_name();
         let claim = claim.or_else(|| self.claim_for_placeholder());
         let pod = pods::placeholder(self.unit, &name, placement, claim.as_deref(), self.settings);
@@ -414,9 +435,8 @@ impl<'a> Planner<'a> {
         let namespace = pods::placeholder_namespace(self.unit);
         let pod = PodRef { namespace, name, uid: None, version: None };
         if let Some(node) = placement.node() {
-            self.plan.before_status.push(Action::Nominate { pod: pod.clone(), node: node.to_owned() });
+            self.plan.before_status.push(Action::Nominate { pod, node: node.to_owned() });
         }
-        pod
     }
 }
 

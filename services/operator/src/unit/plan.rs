@@ -3,10 +3,11 @@
 //! # Hand-off
 //! A place passes from one pod to the next without being free for a third: the successor is created first (its class
 //! never preempts, its affinity names the node), the node is nominated for it, and only then the predecessor is deleted.
-//! From its nomination on, the scheduler counts the successor on that node against every pod of the same or a lower
-//! class. The operator binds the successor, as soon as the place is free. No scheduler does: a successor has a topology
-//! constraint that no node satisfies, and a scheduler keeps the nomination of a pod that it cannot schedule. The same
-//! steps serve every change:
+//! Once the scheduler has seen its nomination, it counts the successor on that node against every pod of the same or a
+//! lower class. So the predecessor is deleted only when the scheduler has tried the successor. The operator binds the
+//! successor, as soon as the place is free. No scheduler does: a successor has a topology constraint that no node
+//! satisfies, and a scheduler keeps the nomination of a pod that it cannot schedule. A guard keeps the place until the
+//! scheduler has seen the binding (see [`super::guard`]). The same steps serve every change:
 //!
 //! | change | predecessor | successor |
 //! |---|---|---|
@@ -19,7 +20,8 @@
 //! resources, old and new pod would run side by side on the same volume.
 //!
 //! All successors have the class of instances: a pending pod of a class above theirs could take the place. A fresh
-//! placeholder has the lowest class, and the scheduler finds its node.
+//! placeholder has the lowest class, and the scheduler finds its node; one of a unit whose place another pod has taken has
+//! the class of instances.
 //!
 //! # Devices by claim
 //! Where GPUs are allocated by dynamic resource allocation, the devices belong to a claim, and all pods of the unit use

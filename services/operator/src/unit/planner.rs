@@ -68,6 +68,10 @@ pub(super) struct Planner<'a> {
     pub(super) abandoned_claims: Vec<String>,
     /// The kubelet has found that the place on the node of the last pod is not free.
     pub(super) place_is_used: bool,
+    /// The node with the place of the unit that is being handed over.
+    pub(super) guarded_node: Option<String>,
+    /// The instance pod keeps its place until its successor can take it over.
+    pub(super) predecessor_stays: bool,
     /// Name of the instance pod that is about to be created.
     pub(super) created_pod: Option<String>,
     /// The instance pod is about to be bound.
@@ -104,6 +108,8 @@ impl<'a> Planner<'a> {
             ready: None,
             abandoned_claims: Vec::new(),
             place_is_used: false,
+            guarded_node: None,
+            predecessor_stays: false,
             created_pod: None,
             takes_over: false,
         }
@@ -126,6 +132,8 @@ impl<'a> Planner<'a> {
         self.ready = None;
         self.created_pod = None;
         self.takes_over = false;
+        self.guarded_node = None;
+        self.predecessor_stays = false;
         self.plan_idle();
         let is_late = |action: &mut Action| !matches!(action, Action::AddFinalizer);
         let late: Vec<_> = self.plan.before_status.extract_if(.., is_late).collect();
@@ -223,10 +231,12 @@ impl<'a> Planner<'a> {
         matches!(state, Some(NodeState::Down | NodeState::Gone))
     }
 
-    /// Whether the pod is bound to a node that does not exist, or that is down while most others are not.
+    /// Whether the pod is bound to a node that does not exist, or that is down while most others are not. An outage does not
+    /// bring back a pod that the unit no longer waited for.
     pub(super) fn is_lost(&self, pod: &ObservedPod) -> bool {
         let is_gone = pod.node.as_ref().is_some_and(|node| self.node_state(node) == NodeState::Gone);
-        is_gone || (self.is_down(pod) && !self.snapshot.outage)
+        let was_given_up = self.unit.status.is_some() && self.previous.instance.is_none();
+        is_gone || (self.is_down(pod) && (!self.snapshot.outage || was_given_up))
     }
 
     /// Whether the pod was deleted on a lost node. It is no longer waited for. Nothing of a unit that is being removed
@@ -253,11 +263,20 @@ impl<'a> Planner<'a> {
     /// The name for another placeholder. No earlier pod has had it: it depends on the pods that exist and on when the
     /// last one disappeared. A reconcile that is repeated because its response was lost finds the same name.
     pub(super) fn new_placeholder_name(&self) -> String {
+        format!("{}-{}", self.unit.name_any(), self.name_suffix())
+    }
+
+    /// The name for another guard.
+    pub(super) fn new_guard_name(&self) -> String {
+        format!("{}-guard-{}", self.unit.name_any(), self.name_suffix())
+    }
+
+    fn name_suffix(&self) -> String {
         let mut uids: Vec<&str> = self.snapshot.pods.iter().map(|pod| pod.uid.as_str()).collect();
         uids.sort_unstable();
         uids.extend(self.unit.metadata.uid.as_deref());
         let since = self.snapshot.settled_since();
-        format!("{}-{}", self.unit.name_any(), short_hash(format!("{since} {}", uids.join(" ")).as_bytes()))
+        short_hash(format!("{since} {}", uids.join(" ")).as_bytes())
     }
 
     /// What remains of a time limit that counts from `since`.

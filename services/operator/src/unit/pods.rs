@@ -16,6 +16,7 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use kube::ResourceExt as _;
 
 use super::devices;
 use super::meta::{labels, owner_reference, short_hash};
@@ -44,6 +45,8 @@ pub fn instance_pod_name(instance: &Instance, placeholder: &str) -> String {
 pub enum Placement<'a> {
     /// Any free place on a suitable node.
     Anywhere,
+    /// Any free place, before pods of lower classes: another pod has taken the unit's own.
+    Elsewhere,
     /// The unit's own place on this node, after the pod that has it now or had it before. The operator binds the pod.
     Own(&'a str),
 }
@@ -53,7 +56,7 @@ impl<'a> Placement<'a> {
     #[must_use]
     pub const fn node(self) -> Option<&'a str> {
         match self {
-            Self::Anywhere => None,
+            Self::Anywhere | Self::Elsewhere => None,
             Self::Own(node) => Some(node),
         }
     }
@@ -141,6 +144,40 @@ pub fn placeholder(
         ..pod_spec(unit, placement, claim, container, settings)
     };
     Pod { metadata, spec: Some(spec), status: None }
+}
+
+/// A guard of the place on `node`: a pod of the unit's size that no scheduler places. Its nomination keeps the place.
+#[must_use]
+pub fn guard(unit: &GpuUnit, name: &str, node: &str, settings: &Settings) -> Pod {
+    let mut pod = placeholder(unit, name, Placement::Own(node), None, settings);
+    let labels = BTreeMap::from([
+        ("app.kubernetes.io/managed-by".to_owned(), names::MANAGER_OPERATOR.to_owned()),
+        (names::LABEL_GUARDS.to_owned(), unit.name_any()),
+        (names::LABEL_ROLE.to_owned(), names::ROLE_GUARD.to_owned()),
+    ]);
+    pod.metadata.labels = Some(labels);
+    pod.metadata.namespace = Some(names::SYSTEM_NAMESPACE.to_owned());
+    pod.spec.get_or_insert_default().service_account_name = None;
+    pod
+}
+
+/// A barrier: a pod that needs nothing and that no scheduler places. Its message tells that the scheduler has seen the
+/// binding of the pod with the uid `after`.
+#[must_use]
+pub fn barrier(unit: &GpuUnit, after: &str, node: &str, settings: &Settings) -> Pod {
+    let mut pod = guard(unit, &barrier_name(unit, after), node, settings);
+    let labels = pod.metadata.labels.get_or_insert_default();
+    labels.insert(names::LABEL_ROLE.to_owned(), names::ROLE_BARRIER.to_owned());
+    for container in &mut pod.spec.get_or_insert_default().containers {
+        container.resources = None;
+    }
+    pod
+}
+
+/// The name of the barrier after the binding of the pod with this uid.
+#[must_use]
+pub fn barrier_name(unit: &GpuUnit, after: &str) -> String {
+    format!("{}-barrier-{}", unit.name_any(), short_hash(after.as_bytes()))
 }
 
 /// The pod of an instance for the place on `node`.
@@ -248,7 +285,7 @@ fn pod_spec(
 ) -> PodSpec {
     let class = match placement {
         Placement::Anywhere => names::CLASS_PLACEHOLDER,
-        Placement::Own(_) => names::CLASS_INSTANCE,
+        Placement::Own(_) | Placement::Elsewhere => names::CLASS_INSTANCE,
     };
     PodSpec {
         containers: vec![container],

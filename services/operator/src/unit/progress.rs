@@ -98,7 +98,7 @@ impl<'a> Planner<'a> {
     fn plan_ended(&mut self, wanted: &'a Instance, pod: &'a ObservedPod, was_ready: bool) {
         let status_reason = pod.status_reason.clone().unwrap_or_default();
         let reason = status_reason.reason.as_str();
-        let not_admitted = NOT_ADMITTED.iter().any(|prefix| reason.starts_with(prefix));
+        let not_admitted = is_not_admitted(pod);
         if was_ready || not_admitted {
             // its place first, then another pod
             self.plan.before_status.push(Action::DeletePod { pod: pod.reference(), grace: None });
@@ -122,6 +122,12 @@ impl<'a> Planner<'a> {
             self.fail(wanted, FailureReason::PodRejected, &status_reason.to_string(), None);
         }
     }
+}
+
+/// Whether the kubelet has rejected the pod because its place was not free.
+pub(super) fn is_not_admitted(pod: &ObservedPod) -> bool {
+    let reason = pod.status_reason.as_ref().map(|status| status.reason.as_str());
+    reason.is_some_and(|reason| NOT_ADMITTED.iter().any(|prefix| reason.starts_with(prefix)))
 }
 
 /// Whether the container has exited at least once.

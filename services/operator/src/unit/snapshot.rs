@@ -19,8 +19,13 @@ pub struct Snapshot {
     pub pod_gone_at: Option<Timestamp>,
     /// The last placeholder that disappeared was preempted.
     pub preempted: bool,
-    /// Pods of the unit.
+    /// Whether the scheduler has answered about a pod that was created since `observed_since`: it follows the cluster again,
+    /// if it runs.
+    pub scheduler_heard: bool,
+    /// Placeholders and instance pods of the unit.
     pub pods: Vec<ObservedPod>,
+    /// Guards and barriers of the unit.
+    pub guards: Vec<ObservedPod>,
     /// The nodes that these pods are bound to or require, those of the claims and of the unit's status. A node that is
     /// missing does not exist.
     pub nodes: BTreeMap<String, ObservedNode>,

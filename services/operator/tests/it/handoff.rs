@@ -1,5 +1,9 @@
 //! The hand-off under contention.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use atelier_operator::controller::{Hook, Step, Verdict};
 use crds::names;
 use futures::future::join_all;
 use serde_json::json;
@@ -49,6 +53,31 @@ async fn no_place_is_stolen_in_many_starts_and_stops() {
     join_all(lives).await;
     assert_eq!(lab.stolen().await, 24 - UNITS, "a thief got a place");
     lab.end(operator, UNITS).await;
+}
+
+/// A busy scheduler: what it has seen of the nodes is old when it reads the nominations. The binding falls between the two.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slow_cycle_of_the_scheduler_costs_no_place() {
+    let lab = Lab::with(1, 1, |config| config.scheduler_cycle_ms = 40).await;
+    // longer than a cycle and shorter than those of all thieves
+    let binds_late: Hook = Arc::new(|step, word, _| {
+        if (step, word) == (Step::Before, "bind") {
+            tokio::task::block_in_place(|| std::thread::sleep(Duration::from_millis(60)));
+        }
+        Verdict::Continue
+    });
+    let operator = lab.operator("one", Some(binds_late)).await;
+    lab.create_units(1).await;
+    lab.held(0).await;
+    lab.thieves(4).await;
+    lab.thieves_are_alert().await;
+    lab.set_instance(0, Some(lab.instance(0, 1))).await;
+    lab.running(0, 1).await;
+    assert_eq!(lab.stolen().await, 0, "a thief got the place");
+    lab.set_instance(0, None).await;
+    lab.held(0).await;
+    assert_eq!(lab.stolen().await, 0, "a thief got the place");
+    lab.end(operator, 1).await;
 }
 
 /// On a full node, two instances take long to terminate. The placeholders that wait behind them do not obstruct the

@@ -53,10 +53,11 @@ async fn uids(lab: &Lab, units: usize) -> Vec<String> {
     uids
 }
 
-/// Half of the units start and the other half stop when the API server goes away, at different moments of the hand-off.
+/// Half of the units start and the other half stop when the API server goes away, at different moments of the hand-off. The
+/// scheduler lists again long after the operator.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_outage_of_the_api_server_costs_no_place() {
-    let lab = Lab::new(0, 0).await;
+    let lab = Lab::with(0, 0, |config| config.scheduler_reconnect_ms = 5000).await;
     if !lab.can_stop_parts() {
         return;
     }

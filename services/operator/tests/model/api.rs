@@ -113,8 +113,7 @@ impl World {
                     return false;
                 }
                 if *grace == Some(0) && !known.has_run_finalizer {
-                    self.pods.remove(at);
-                    self.pod_is_gone(n);
+                    self.remove_pod(at, n);
                 } else {
                     known.deleting = true;
                     known.termination_confirmed = *grace == Some(0);
@@ -127,8 +126,7 @@ impl World {
                 self.pods[at].has_run_finalizer = false;
                 assert!(self.pods[at].deleting);
                 if self.pods[at].has_ended() {
-                    self.pods.remove(at);
-                    self.pod_is_gone(n);
+                    self.remove_pod(at, n);
                 }
             }
         }

@@ -67,6 +67,29 @@ fn nothing_is_written_when_nothing_changed() {
     }
 }
 
+impl World {
+    /// Uses all places except those of the units, and lets more thieves wait. Returns how many have a place.
+    fn fill(&mut self) -> usize {
+        self.thieves.extend([None, None, None]);
+        self.schedule();
+        let stolen = self.thieves.iter().flatten().count();
+        assert_eq!(stolen, NODES * PLACES - UNITS);
+        stolen
+    }
+
+    /// Lets the first unit come to rest while thieves wait.
+    fn settle_around_thieves(&mut self) {
+        self.event(&Event::Relist);
+        for _ in 0..30 {
+            self.reconcile(0, usize::MAX);
+            self.controller();
+            self.schedule();
+            self.kubelet();
+            self.now += SignedDuration::from_secs(1);
+        }
+    }
+}
+
 /// An instance whose pod was deleted on a lost node starts elsewhere, before that pod has ended.
 #[test]
 fn an_instance_deleted_on_a_lost_node_starts_elsewhere() {
@@ -128,6 +151,9 @@ fn a_free_place_is_taken_back_without_the_scheduler() {
     world.settle();
     world.event(&Event::Stop(0));
     world.reconcile(0, usize::MAX);
+    // it is waited for at first
+    world.event(&Event::Wait(15));
+    world.reconcile(0, usize::MAX);
     let bound = |world: &World| {
         world
             .pods
@@ -140,19 +166,73 @@ fn a_free_place_is_taken_back_without_the_scheduler() {
     assert!(bound(&world));
 }
 
+/// The scheduler loses its watch before any write of a start or a stop, and lists again after any other.
+#[test]
+fn a_thief_gets_no_place_when_the_scheduler_lists_again_at_any_step() {
+    for (lost, back, dra) in
+        (0..14).flat_map(|lost| (0..14).flat_map(move |back| [(lost, back, false), (lost, back, true)]))
+    {
+        let mut world = World::new(dra);
+        world.settle();
+        let stolen = world.fill();
+        world.event(&Event::Start(0, Fate::Fine));
+        for turn in 0..28 {
+            if turn == 14 {
+                world.settle_around_thieves();
+                world.event(&Event::Stop(0));
+            }
+            if turn % 14 == lost {
+                world.event(&Event::LoseScheduler);
+            }
+            if turn % 14 == (lost + back) % 14 {
+                world.event(&Event::Relist);
+            }
+            world.reconcile(0, 1);
+            world.controller();
+            world.schedule();
+            world.kubelet();
+            world.check();
+            assert_eq!(
+                world.thieves.iter().flatten().count(),
+                stolen,
+                "{lost}, {back}, turn {turn}, dra {dra}"
+            );
+        }
+    }
+}
+
+/// The scheduler looks at the nodes before any number of writes, and reads the nominations after them.
+#[test]
+fn a_thief_gets_no_place_in_a_cycle_around_the_writes() {
+    for (writes, dra) in (0..8).flat_map(|writes| [(writes, false), (writes, true)]) {
+        let mut world = World::new(dra);
+        world.settle();
+        let stolen = world.fill();
+        world.event(&Event::Start(0, Fate::Fine));
+        for turn in 0..24 {
+            if turn == 12 {
+                world.settle_around_thieves();
+                world.event(&Event::Stop(0));
+            }
+            for writes in [writes, 1] {
+                world.event(&Event::ScheduleAround(0, writes));
+                world.controller();
+                world.check();
+            }
+            world.kubelet();
+            world.now += SignedDuration::from_secs(1);
+            assert_eq!(world.thieves.iter().flatten().count(), stolen, "{writes}, turn {turn}, dra {dra}");
+        }
+    }
+}
+
 /// A place that is handed over or taken back is never free for a pending pod of a class in between.
 #[test]
 fn a_thief_gets_no_place_at_any_step_of_a_start_or_a_stop() {
     for (step, dra) in (0..20).flat_map(|step| [(step, false), (step, true)]) {
         let mut world = World::new(dra);
         world.settle();
-        // all places except those of the units are used; more thieves are pending
-        for _ in 0..3 {
-            world.thieves.push(None);
-        }
-        world.schedule();
-        let stolen = world.thieves.iter().flatten().count();
-        assert_eq!(stolen, NODES * PLACES - UNITS);
+        let stolen = world.fill();
         world.event(&Event::Start(0, Fate::Fine));
         for turn in 0..12 {
             if turn == 6 {

@@ -1,6 +1,6 @@
 //! What must hold: after every step, and once the disturbance is over.
 
-use atelier_operator::observation::Role;
+use atelier_operator::observation::{ObservedPod, Role};
 use atelier_operator::unit::action::Plan;
 use crds::{HeldReason, UnitState, names};
 use jiff::SignedDuration;
@@ -54,6 +54,7 @@ impl World {
 
     /// The trouble is over: everything must come to rest where its spec wants it.
     pub(crate) fn settle(&mut self) {
+        self.event(&Event::Relist);
         self.thieves.clear();
         for n in 0..NODES {
             self.event(&Event::NodeUp(n));
@@ -82,7 +83,10 @@ impl World {
 
     pub(crate) fn check_settled(&self) {
         for n in 0..UNITS {
-            let pods: Vec<_> = self.pods.iter().filter(|pod| pod.unit == unit_name(n)).collect();
+            // the cluster deletes the guards of a unit that is gone
+            let is_kept = |pod: &&ObservedPod| pod.role.uses_place() || self.units[n].is_some();
+            let pods: Vec<_> =
+                self.pods.iter().filter(|pod| pod.unit == unit_name(n)).filter(is_kept).collect();
             let Some(unit) = &self.units[n] else {
                 assert!(pods.is_empty(), "left over: {pods:?}");
                 assert!(self.claims_of(n).next().is_none(), "left over: {:?}", self.claims);

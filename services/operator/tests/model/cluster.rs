@@ -1,12 +1,16 @@
 //! The scheduler and the kubelets.
 
 use atelier_operator::observation::{ContainerExit, ObservedPod, Phase, Role, StatusReason};
-use crds::names;
 use jiff::Timestamp;
 
 use crate::events::Fate;
 use crate::world::{World, unit_name};
 use crate::{PLACES, UNITS};
+
+/// Whether the scheduler counts the pod on its node.
+fn uses_node(pod: &ObservedPod) -> bool {
+    pod.phase != Phase::Ended && !(pod.node.is_some() && pod.has_ended())
+}
 
 impl World {
     pub(crate) fn is_down(&self, pod: &ObservedPod) -> bool {
@@ -26,11 +30,7 @@ impl World {
     pub(crate) fn rivals_on(&self, node: &str, n: usize) -> usize {
         let waits = |n: usize| {
             let pods = self.pods.iter().filter(move |pod| {
-                pod.unit == unit_name(n)
-                    && pod.node.is_none()
-                    && !pod.deleting
-                    && pod.class == names::CLASS_INSTANCE
-                    && pod.required_node.as_deref() == Some(node)
+                pod.unit == unit_name(n) && pod.awaits_place() && pod.required_node.as_deref() == Some(node)
             });
             pods.map(|pod| (pod.created_at, &pod.uid)).min()
         };
@@ -59,11 +59,43 @@ impl World {
         pod.unschedulable = None;
     }
 
-    /// The scheduler: by priority, and a nominated pod counts on its node for all of its priority or less.
+    /// The scheduler takes in what has happened, and tries every pod that waits.
     pub(crate) fn schedule(&mut self) {
+        if self.scheduler_lost_at.is_none() {
+            self.seen_pods.clone_from(&self.pods);
+        }
+        self.schedule_seen(&self.seen_pods.clone());
+    }
+
+    /// A cycle that looks at the nodes before the operator writes and at the nominations after it.
+    pub(crate) fn schedule_around(&mut self, n: usize, writes: usize) {
+        self.schedule();
+        let nodes = self.seen_pods.clone();
+        self.reconcile(n, writes);
+        if self.scheduler_lost_at.is_none() {
+            self.seen_pods.clone_from(&self.pods);
+        }
+        self.schedule_seen(&nodes);
+    }
+
+    /// The scheduler lists again, as client-go does: what is gone comes first, and for a moment the scheduler knows
+    /// nothing of what is new.
+    pub(crate) fn relist(&mut self) {
+        if self.scheduler_lost_at.take().is_some() {
+            let pods = &self.pods;
+            self.seen_pods.retain(|seen| pods.iter().any(|pod| pod.uid == seen.uid && uses_node(pod)));
+            self.schedule_seen(&self.seen_pods.clone());
+            self.schedule();
+        }
+    }
+
+    /// Tries the pods that wait, by priority. A nominated pod counts on its node for all of its priority or less. `nodes`:
+    /// the pods on the nodes.
+    fn schedule_seen(&mut self, nodes: &[ObservedPod]) {
         let mut waiting: Vec<(i32, Option<usize>, usize)> = Vec::new();
         for (at, pod) in self.pods.iter().enumerate() {
-            if pod.node.is_none() && !pod.deleting {
+            let is_seen = self.seen_pods.iter().any(|seen| seen.uid == pod.uid);
+            if is_seen && pod.node.is_none() && !pod.deleting {
                 waiting.push((self.priority[&pod.uid], Some(at), 0));
             }
         }
@@ -73,24 +105,31 @@ impl World {
             }
         }
         waiting.sort_by_key(|(priority, ..)| -priority);
+        // those that this pass has placed
+        let mut placed: Vec<String> = Vec::new();
         for (priority, pod, thief) in waiting {
             let me = pod.map(|at| self.pods[at].uid.clone());
             let claim = pod.and_then(|at| self.pods[at].claim.clone());
             let fits = |node: &String| {
-                let nominated = self.pods.iter().filter(|other| {
+                let nominated = self.seen_pods.iter().filter(|other| {
                     other.node.is_none()
                         && !other.deleting
                         && other.nominated.as_ref() == Some(node)
                         && Some(&other.uid) != me.as_ref()
                         && self.priority[&other.uid] >= priority
                 });
+                let on_node = |pod: &&ObservedPod| pod.node.as_ref() == Some(node) && uses_node(pod);
+                let thieves = self.thieves.iter().filter(|at| at.as_ref() == Some(node));
+                let used = nodes.iter().filter(on_node).count()
+                    + thieves.count()
+                    + placed.iter().filter(|at| *at == node).count();
                 let view = &self.nodes[node];
                 let devices = match (&claim, pod) {
                     (Some(name), _) => self.claim_allows(name, node),
                     (None, Some(_)) => true,
                     (None, None) => !self.dra || self.devices_used(node) < PLACES,
                 };
-                view.ready && !view.cordoned && devices && self.used(node) + nominated.count() < PLACES
+                view.ready && !view.cordoned && devices && used + nominated.count() < PLACES
             };
             let found = self.nodes.keys().find(|node| {
                 // the operator binds the others
@@ -101,7 +140,12 @@ impl World {
             match (pod, found) {
                 (Some(at), Some(node)) => {
                     self.bind_claim(at, &node);
+                    placed.push(node.clone());
                     self.bind_pod(at, node);
+                    // it knows its own bindings
+                    let bound = self.pods[at].clone();
+                    let seen = self.seen_pods.iter_mut().find(|seen| seen.uid == bound.uid);
+                    seen.into_iter().for_each(|seen| *seen = bound.clone());
                 }
                 (Some(at), None) => {
                     self.pods[at].unschedulable = Some("0/2 nodes are available".to_owned());
@@ -109,6 +153,9 @@ impl World {
                 }
                 (None, found) => self.thieves[thief] = found,
             }
+        }
+        if self.scheduler_lost_at.is_none() {
+            self.seen_pods.clone_from(&self.pods);
         }
     }
 

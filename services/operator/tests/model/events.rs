@@ -27,6 +27,13 @@ pub(crate) enum Event {
     /// The operator reconciles the unit and is killed after so many writes.
     Reconcile(usize, usize),
     Schedule,
+    /// The scheduler looks at the nodes; the operator reconciles the unit and is killed after so many writes; the scheduler
+    /// reads the nominations and decides.
+    ScheduleAround(usize, usize),
+    /// The API server was away, and the scheduler does not follow the cluster again yet.
+    LoseScheduler,
+    /// The scheduler lists the cluster again.
+    Relist,
     Kubelet,
     Crash(usize),
     Unready(usize),
@@ -87,6 +94,11 @@ impl World {
             }),
             Event::Reconcile(n, writes) => drop(self.reconcile(*n, *writes)),
             Event::Schedule => self.schedule(),
+            Event::ScheduleAround(n, writes) => self.schedule_around(*n, *writes),
+            Event::LoseScheduler => {
+                self.scheduler_lost_at.get_or_insert(now);
+            }
+            Event::Relist => self.relist(),
             Event::Kubelet => self.kubelet(),
             Event::Crash(n) => {
                 let mine = |pod: &&mut ObservedPod| {
@@ -114,12 +126,12 @@ impl World {
                 }
             }
             Event::DeleteByHand(n) => {
-                let Some(at) = self.pods.iter().position(|pod| pod.unit == unit_name(*n)) else { return };
+                let is_theirs = |pod: &ObservedPod| pod.unit == unit_name(*n) && pod.role.uses_place();
+                let Some(at) = self.pods.iter().position(is_theirs) else { return };
                 if self.pods[at].has_run_finalizer || self.pods[at].role == Role::Instance {
                     self.pods[at].deleting = true;
                 } else {
-                    self.pods.remove(at);
-                    self.pod_is_gone(*n);
+                    self.remove_pod(at, *n);
                 }
             }
             Event::DeleteByForce(n) => {
@@ -166,7 +178,16 @@ impl World {
             Event::AddThief if self.thieves.len() < 3 => self.thieves.push(None),
             Event::AddThief => {}
             Event::ThiefLeaves => drop(self.thieves.pop()),
-            Event::Wait(seconds) => self.now = now + SignedDuration::from_secs(*seconds),
+            Event::Wait(seconds) => {
+                self.now = now + SignedDuration::from_secs(*seconds);
+                let limit = self.settings.scheduler_return();
+                if self
+                    .scheduler_lost_at
+                    .is_some_and(|at| self.now.duration_since(at).unsigned_abs() >= limit)
+                {
+                    self.relist();
+                }
+            }
             Event::RemoveUnit(n) => {
                 if let Some(unit) = &mut self.units[*n] {
                     unit.metadata.deletion_timestamp = Some(Time(now));

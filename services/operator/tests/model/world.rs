@@ -25,6 +25,10 @@ pub(crate) struct World {
     pub(crate) units: Vec<Option<GpuUnit>>,
     pub(crate) fates: Vec<Fate>,
     pub(crate) pods: Vec<ObservedPod>,
+    /// The pods as the scheduler knows them.
+    pub(crate) seen_pods: Vec<ObservedPod>,
+    /// Since when the operator observes the cluster, if the scheduler has not listed it again since the last outage.
+    pub(crate) scheduler_lost_at: Option<Timestamp>,
     pub(crate) priority: BTreeMap<String, i32>,
     pub(crate) nodes: BTreeMap<String, ObservedNode>,
     /// Nodes of competing pods, whose class is between placeholders and instances; `None` while pending.
@@ -81,6 +85,8 @@ impl World {
             units: (0..UNITS).map(unit).collect(),
             fates: vec![Fate::Fine; UNITS],
             pods: Vec::new(),
+            seen_pods: Vec::new(),
+            scheduler_lost_at: None,
             priority: BTreeMap::new(),
             nodes: (0..NODES).map(|n| (node_name(n), node.clone())).collect(),
             thieves: Vec::new(),
@@ -98,18 +104,26 @@ impl World {
     pub(crate) fn snapshot(&self, n: usize) -> Snapshot {
         Snapshot {
             now: self.now,
-            observed_since: Timestamp::default(),
+            observed_since: self.scheduler_lost_at.unwrap_or_default(),
+            scheduler_heard: self.scheduler_lost_at.is_none(),
             pod_gone_at: self.gone_at[n],
             preempted: false,
             outage: self.nodes.values().all(|node| !node.ready),
             place_check: self.place_checks[n].clone(),
-            pods: self.pods.iter().filter(|pod| pod.unit == unit_name(n)).cloned().collect(),
+            pods: self.pods_of(n, true),
+            guards: self.pods_of(n, false),
             nodes: self.nodes.clone(),
             storages: BTreeMap::new(),
             dra: DraSupport::Served,
             claims: self.claims_of(n).map(|claim| claim.observed.clone()).collect(),
             mirrors: Vec::new(),
         }
+    }
+
+    /// The pods of a unit that use places, or the others.
+    fn pods_of(&self, n: usize, use_places: bool) -> Vec<ObservedPod> {
+        let of_unit = |pod: &&ObservedPod| pod.unit == unit_name(n) && pod.role.uses_place() == use_places;
+        self.pods.iter().filter(of_unit).cloned().collect()
     }
 
     fn check_place(&mut self, n: usize, node: String) {
@@ -121,7 +135,14 @@ impl World {
         self.place_checks[n] = Some(PlaceCheck { node, template, at: self.now, refusal });
     }
 
-    /// A pod of the unit has disappeared. No two do at the same time.
+    /// Removes a pod of the unit. No two disappear at the same time.
+    pub(crate) fn remove_pod(&mut self, at: usize, n: usize) {
+        if self.pods.remove(at).role.uses_place() {
+            self.pod_is_gone(n);
+        }
+    }
+
+    /// A pod of the unit has disappeared.
     pub(crate) fn pod_is_gone(&mut self, n: usize) {
         self.uids += 1;
         self.gone_at[n] = Some(self.now + SignedDuration::from_nanos(self.uids.cast_signed()));

@@ -34,9 +34,14 @@ impl Applier {
     /// Pods are created, not applied: the spec of a pod cannot change, and a second creation must fail.
     pub(super) async fn create_pod(&self, unit: &GpuUnit, pod: &Pod) -> Result<(), WriteError> {
         let api = self.pods(&pod.namespace().unwrap_or_default());
-        let is_instance =
-            pod.labels().get(names::LABEL_ROLE).is_some_and(|role| role == names::ROLE_INSTANCE);
-        let action = if is_instance { "create_instance" } else { "create_placeholder" };
+        let role = pod.labels().get(names::LABEL_ROLE).map(String::as_str);
+        let is_instance = role == Some(names::ROLE_INSTANCE);
+        let action = match role {
+            Some(names::ROLE_INSTANCE) => "create_instance",
+            Some(names::ROLE_GUARD) => "create_guard",
+            Some(names::ROLE_BARRIER) => "create_barrier",
+            _ => "create_placeholder",
+        };
         let params = post_params();
         let mut created = self.write(action, &pod.name_any(), api.create(&params, pod)).await;
         for delay in UNTIL_COUNTED {

@@ -108,6 +108,10 @@ struct Inner {
     /// By namespace and `kind/name`.
     applied: HashMap<String, BTreeMap<String, Applied>>,
     tombstones: Tombstones,
+    /// UIDs of pods that were created since all pods were listed.
+    fresh_pods: HashSet<String>,
+    /// The scheduler has answered about one of them.
+    scheduler_heard: bool,
     began: Option<Timestamp>,
     /// By kind: since when it is watched without interruption; `None` while it is not.
     watched: BTreeMap<String, Option<Timestamp>>,
@@ -166,7 +170,12 @@ impl Cache {
 
     /// Puts since when a kind is watched without interruption; `None` if it is not.
     pub(crate) fn put_watched(&self, kind: &str, since: Option<Timestamp>) {
-        self.write().watched.insert(kind.to_owned(), since);
+        let mut inner = self.write();
+        if kind == "Pod" {
+            inner.fresh_pods.clear();
+            inner.scheduler_heard = false;
+        }
+        inner.watched.insert(kind.to_owned(), since);
     }
 
     /// Puts a unit from a watch or from the response to a write. Older versions are ignored.

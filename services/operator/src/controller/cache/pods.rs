@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use crds::{GpuUnit, names};
+use crds::GpuUnit;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 
-use super::{Cache, Key, Slot, is_known};
+use super::{Cache, Inner, Key, Slot, is_known};
 use crate::observation::{ObservedPod, Role};
 
 impl Cache {
@@ -49,6 +49,7 @@ impl Cache {
         if !watched && inner.tombstones.contains(&observed.uid) {
             return Vec::new();
         }
+        inner.hear_scheduler(&observed);
         let slot = inner.slots.entry(unit.clone()).or_default();
         match slot.pods.iter_mut().find(|known| known.uid == observed.uid) {
             Some(_) if !watched => return Vec::new(),
@@ -78,10 +79,13 @@ impl Cache {
     fn drop_pod_by_uid(&self, unit: &str, uid: &str, last: Option<&ObservedPod>, now: Timestamp) -> Vec<Key> {
         let mut inner = self.write();
         inner.tombstones.add(uid);
+        inner.fresh_pods.remove(uid);
         if let Some(slot) = inner.slots.get_mut(unit) {
             let known = slot.pods.iter().find(|pod| pod.uid == uid).cloned();
             slot.pods.retain(|pod| pod.uid != uid);
-            slot.pod_gone_at = Some(now);
+            if last.or(known.as_deref()).is_none_or(|pod| pod.role.uses_place()) {
+                slot.pod_gone_at = Some(now);
+            }
             if let Some(observed) =
                 last.or(known.as_deref()).filter(|observed| observed.role == Role::Placeholder)
             {
@@ -112,12 +116,8 @@ impl Cache {
         let inner = self.read();
         let is_there =
             |slot: &Slot| slot.pods.iter().any(|pod| pod.node.as_deref() == Some(node) && !pod.deleting);
-        let waits = |pod: &&Arc<ObservedPod>| {
-            pod.node.is_none()
-                && !pod.deleting
-                && pod.class == names::CLASS_INSTANCE
-                && pod.required_node.as_deref() == Some(node)
-        };
+        let waits =
+            |pod: &&Arc<ObservedPod>| pod.awaits_place() && pod.required_node.as_deref() == Some(node);
         let waits_since =
             |slot: &Slot| slot.pods.iter().filter(waits).map(|pod| (pod.created_at, pod.uid.clone())).min();
         let own = inner.slots.get(unit).and_then(waits_since);
@@ -132,6 +132,23 @@ impl Cache {
     /// The pods of a unit, which may no longer exist.
     pub(crate) fn pods(&self, unit: &str) -> Vec<Arc<ObservedPod>> {
         self.read().slots.get(unit).map(|slot| slot.pods.clone()).unwrap_or_default()
+    }
+}
+
+impl Inner {
+    /// Keeps whether the scheduler follows the cluster since the last list of all pods: whether it has placed or refused a
+    /// pod that was created after it.
+    fn hear_scheduler(&mut self, pod: &ObservedPod) {
+        if self.scheduler_heard || !self.watched.get("Pod").is_some_and(Option::is_some) {
+            return;
+        }
+        let is_known = |slot: &Slot| slot.pods.iter().any(|known| known.uid == pod.uid);
+        if !self.slots.get(&pod.unit).is_some_and(is_known) {
+            self.fresh_pods.insert(pod.uid.clone());
+        }
+        // the operator binds only pods that require a node
+        let is_placed = pod.node.is_some() && pod.required_node.is_none();
+        self.scheduler_heard = (pod.is_tried() || is_placed) && self.fresh_pods.contains(&pod.uid);
     }
 }
 

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use kube::ResourceExt as _;
 
 use super::{Cache, Inner, Slot};
-use crate::observation::{ObservedNode, ObservedStorage, ObservedVolumeClaim};
+use crate::observation::{ObservedNode, ObservedPod, ObservedStorage, ObservedVolumeClaim, Role};
 use crate::unit::snapshot::Snapshot;
 
 /// The kinds that places depend on.
@@ -26,13 +26,21 @@ impl Cache {
             preempted: slot.preempted,
             outage: inner.is_outage(),
             place_check: slot.place_check.clone(),
-            pods: slot.pods.iter().map(|pod| (**pod).clone()).collect(),
+            scheduler_heard: inner.scheduler_heard,
+            pods: slot.pods_that(|role| role.uses_place()),
+            guards: slot.pods_that(|role| !role.uses_place()),
             nodes: inner.nodes_of(slot),
             storages: inner.storages_of(unit),
             dra: inner.dra.values().copied().min().unwrap_or_default(),
             claims: slot.device_claims.iter().map(|known| (*known.claim).clone()).collect(),
             mirrors: slot.mirrors.iter().map(|mirror| (**mirror).clone()).collect(),
         }
+    }
+}
+
+impl Slot {
+    fn pods_that(&self, has_role: impl Fn(Role) -> bool) -> Vec<ObservedPod> {
+        self.pods.iter().filter(|pod| has_role(pod.role)).map(|pod| (**pod).clone()).collect()
     }
 }
 

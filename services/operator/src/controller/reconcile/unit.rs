@@ -113,7 +113,7 @@ impl Reconciler {
         let unit = placeholder_for_deleted(name);
         for pod in self.applier.cache.pods(name) {
             if !pod.deleting {
-                let grace = (pod.role == Role::Placeholder).then_some(0);
+                let grace = (pod.role != Role::Instance).then_some(0);
                 self.applier.unit_action(&unit, &Action::DeletePod { pod: pod.reference(), grace }).await?;
             }
             if pod.has_run_finalizer && (pod.has_ended() || pod.node.is_none()) {

@@ -77,11 +77,13 @@ fn an_idle_unit_is_resized_in_its_place_if_it_fits_there() {
         planned(&unit(false), &Snapshot { place_check, ..snapshot(pods) })
     };
     let fits = answered(None, vec![old.clone()]);
-    assert_eq!(words(&fits.before_status), ["create own", "nominate", "kill", "bind"]);
-    let new =
-        ObservedPod { uid: "new".to_owned(), class: names::CLASS_INSTANCE.to_owned(), ..pending(Some(NODE)) };
-    let begun = answered(None, vec![old.clone(), new.clone()]);
-    assert_eq!(words(&begun.before_status), ["kill", "bind"], "continued after an interruption");
+    let steps = ["create guard", "nominate", "create own", "nominate"];
+    assert_eq!(words(&fits.before_status), steps);
+    let new = ObservedPod { uid: "new".to_owned(), created_at: after(20), ..pending(Some(NODE)) };
+    let begun = planned(&unit(false), &guarded(vec![old.clone(), new.clone()]));
+    assert_eq!(begun.before_status, [], "the scheduler has not tried it");
+    let begun = planned(&unit(false), &guarded(vec![old.clone(), tried(new.clone())]));
+    assert_eq!(words(&begun.before_status), ["kill", "bind"]);
     let bound = planned(
         &unit(false),
         &snapshot(vec![old.clone(), ObservedPod { node: Some(NODE.to_owned()), ..new }]),
@@ -95,7 +97,7 @@ fn an_idle_unit_is_resized_in_its_place_if_it_fits_there() {
     let elsewhere = ObservedPod { uid: "fresh".to_owned(), ..pending(None) };
     assert_eq!(answered(Some("insufficient cpu"), vec![old.clone(), elsewhere.clone()]).before_status, []);
     let again = answered(None, vec![old, elsewhere]);
-    assert_eq!(words(&again.before_status), ["create own", "nominate", "kill", "bind"]);
+    assert_eq!(words(&again.before_status), steps);
 }
 
 #[test]
@@ -110,7 +112,7 @@ fn a_place_that_was_lost_by_force_is_taken_back_once() {
     let was_held = planned(&unit(false), &snapshot(vec![placeholder()])).status;
     let known = with_status(unit(false), was_held);
     let plan = planned(&known, &snapshot(vec![]));
-    assert_eq!(words(&plan.before_status), ["create own", "nominate"]);
+    assert_eq!(words(&plan.before_status), ["create guard", "nominate", "create own", "nominate"]);
     assert_eq!(held(&plan), ("True", HeldReason::Claimed));
     assert_eq!(plan.status.node.as_deref(), Some(NODE));
     let preempted = Snapshot { preempted: true, ..snapshot(vec![]) };
@@ -180,6 +182,21 @@ fn no_unit_leaves_its_node_while_most_nodes_are_down() {
     assert_eq!(plan.requeue_after, Some(Settings::default().node_lost()), "any node may end the outage");
 }
 
+/// The pod of a stopped instance on a dead node is no longer waited for, whatever happens to the other nodes.
+#[test]
+fn a_stop_that_has_ended_does_not_come_back_in_an_outage() {
+    let terminating = || ObservedPod { deleting: true, ..ready_pod() };
+    let stopping = with_status(unit(false), running_status());
+    let begun = planned(&stopping, &Snapshot { outage: true, ..with_node_down(vec![terminating()], None) });
+    assert_eq!(ready(&begun), InstanceReason::Stopping, "it is waited for when most nodes are down");
+    let ended = planned(&stopping, &with_node_down(vec![terminating()], None)).status;
+    assert_eq!((ended.state, &ended.instance), (UnitState::Init, &None));
+    let ended = with_status(unit(false), ended);
+    let later = planned(&ended, &Snapshot { outage: true, ..with_node_down(vec![terminating()], None) });
+    assert_eq!((later.status.state, ready(&later)), (UnitState::Init, InstanceReason::Idle));
+    assert_eq!(later.status.instance, None);
+}
+
 #[test]
 fn a_node_that_does_not_exist_is_lost_at_once() {
     let gone = Snapshot { nodes: [].into(), ..snapshot(vec![placeholder()]) };
@@ -208,7 +225,7 @@ fn the_placeholder_on_a_cordoned_node_stays_until_another_holds_a_place() {
 #[test]
 fn of_several_placeholders_that_wait_for_the_place_the_youngest_stays() {
     let young = ObservedPod { uid: "young".to_owned(), created_at: after(5), ..pending(Some(NODE)) };
-    let plan = planned(&unit(false), &snapshot(vec![pending(Some(NODE)), young]));
+    let plan = planned(&unit(false), &guarded(vec![pending(Some(NODE)), young]));
     assert_eq!(plan.before_status, [killed(&pending(Some(NODE)))]);
 }
 
@@ -233,7 +250,7 @@ fn the_schedulers_message_is_reported_and_the_previous_reason_kept_until_then() 
 #[test]
 fn a_returning_placeholder_counts_as_held_and_is_nominated_again() {
     let cleared = ObservedPod { nominated: None, ..pending(Some(NODE)) };
-    let just_freed = Snapshot { observed_since: after(20), ..snapshot(vec![cleared]) };
+    let just_freed = Snapshot { observed_since: after(20), ..guarded(vec![cleared]) };
     let plan = planned(&unit(false), &just_freed);
     assert_eq!(words(&plan.before_status), ["nominate"]);
     assert_eq!(held(&plan), ("True", HeldReason::Claimed));
@@ -244,7 +261,7 @@ fn a_returning_placeholder_counts_as_held_and_is_nominated_again() {
 #[test]
 fn a_placeholder_is_bound_to_its_free_place_if_the_unit_fits() {
     let checked = |refusal, free_since| {
-        let free = Snapshot { observed_since: free_since, ..snapshot(vec![pending(Some(NODE))]) };
+        let free = Snapshot { observed_since: free_since, ..guarded(vec![pending(Some(NODE))]) };
         planned(&unit(false), &Snapshot { place_check: Some(checked(refusal)), ..free })
     };
     let fits = checked(None, after(20));
@@ -254,7 +271,7 @@ fn a_placeholder_is_bound_to_its_free_place_if_the_unit_fits() {
     assert_eq!((&refused.before_status, refused.requeue_after), (&vec![], Some(Duration::from_secs(5))));
     let terminating = ObservedPod { deleting: true, container_ended: true, ..instance_pod() };
     let place_check = Some(self::checked(None));
-    let snapshot = Snapshot { place_check, ..snapshot(vec![pending(Some(NODE)), terminating]) };
+    let snapshot = Snapshot { place_check, ..guarded(vec![pending(Some(NODE)), terminating]) };
     assert_eq!(
         words(&planned(&unit(false), &snapshot).before_status),
         [""; 0],
@@ -265,12 +282,15 @@ fn a_placeholder_is_bound_to_its_free_place_if_the_unit_fits() {
 /// What is planned for a placeholder that has waited for its free place for so many seconds.
 fn returning(waited: i64, place_check: Option<PlaceCheck>) -> Plan {
     let pod = ObservedPod { unschedulable: Some("not by the scheduler".to_owned()), ..pending(Some(NODE)) };
-    planned(&claimed_unit(), &with_claim(Snapshot { now: after(waited), place_check, ..snapshot(vec![pod]) }))
+    planned(&claimed_unit(), &with_claim(Snapshot { now: after(waited), place_check, ..guarded(vec![pod]) }))
 }
 
 /// The snapshot with the claim of the unit, in use by its pods, and the answer for its size.
 fn with_claim(mut snapshot: Snapshot) -> Snapshot {
     snapshot.pods = snapshot.pods.into_iter().map(claimed).collect();
+    for guard in &mut snapshot.guards {
+        guard.template = claimed(placeholder()).template;
+    }
     if let Some(check) = snapshot.place_check.as_mut().filter(|check| check.template != "other") {
         check.template = claimed(placeholder()).template;
     }
@@ -297,7 +317,7 @@ fn a_place_is_given_up_when_the_unit_no_longer_fits() {
     let early = returning(limit - 1, at(limit - 1, Some("insufficient nvidia.com/gpu")));
     assert_eq!((&early.before_status, held(&early)), (&vec![], ("True", HeldReason::Claimed)));
     let lost = returning(limit, at(limit, Some("insufficient nvidia.com/gpu")));
-    assert_eq!(words(&lost.before_status), ["kill", "ensure unit", "device", "create fresh"]);
+    assert_eq!(words(&lost.before_status), ["kill", "ensure unit", "device", "create again"]);
     assert_eq!(held(&lost), ("False", HeldReason::PlaceLost));
     let message = "the place on node node-1 is lost: insufficient nvidia.com/gpu";
     assert_eq!(condition(&lost, names::CONDITION_HELD).message, message);
@@ -317,7 +337,7 @@ fn a_returning_placeholder_gives_up_at_once_if_its_node_accepts_no_pods() {
     let mut snapshot = snapshot(vec![pending(Some(NODE))]);
     snapshot.nodes.insert(NODE.to_owned(), ObservedNode { cordoned: true, ..node() });
     let plan = planned(&unit(false), &snapshot);
-    assert_eq!(words(&plan.before_status), ["kill", "create fresh"]);
+    assert_eq!(words(&plan.before_status), ["kill", "create again"]);
     assert_eq!(held(&plan), ("False", HeldReason::PlaceLost));
 }
 
@@ -362,8 +382,14 @@ fn a_deleted_unit_waits_only_for_pods_that_may_still_run() {
 fn an_ending_instance_leaves_its_place_unless_the_node_is_cordoned() {
     let mut snapshot = snapshot(vec![ready_pod()]);
     let plan = planned(&unit(false), &snapshot);
-    assert_eq!(words(&plan.before_status), ["create own", "nominate", "delete"]);
+    assert_eq!(words(&plan.before_status), ["create guard", "nominate", "create own", "nominate"]);
     assert_eq!(held(&plan), ("True", HeldReason::Claimed));
+    let successor = |successor| {
+        let successor = ObservedPod { created_at: after(20), ..successor };
+        planned(&unit(false), &guarded(vec![ready_pod(), successor])).before_status
+    };
+    assert_eq!(successor(pending(Some(NODE))), [], "the scheduler does not know it yet");
+    assert_eq!(words(&successor(tried(pending(Some(NODE))))), ["delete"]);
     snapshot.nodes.insert(NODE.to_owned(), ObservedNode { cordoned: true, ..node() });
     assert_eq!(words(&planned(&unit(false), &snapshot).before_status), ["create fresh", "delete"]);
 }
@@ -376,10 +402,10 @@ fn a_place_is_free_from_the_end_of_the_pod_that_left_it() {
     let refused = |seconds| {
         let place_check = Some(PlaceCheck { at: after(seconds), ..checked(Some("full")) });
         let pods = vec![pending(Some(NODE)), ObservedPod { phase: Phase::Ended, ..ended.clone() }];
-        planned(&unit(false), &Snapshot { now: after(seconds), place_check, ..snapshot(pods) }).before_status
+        planned(&unit(false), &Snapshot { now: after(seconds), place_check, ..guarded(pods) }).before_status
     };
     assert_eq!(refused(19 + limit), [], "an end is known to the second");
-    assert_eq!(words(&refused(20 + limit)), ["kill", "create fresh"]);
+    assert_eq!(words(&refused(20 + limit)), ["kill", "create again"]);
 }
 
 #[test]
@@ -425,7 +451,7 @@ fn the_gpus_of_the_node_are_reported_until_the_unit_leaves_it() {
 fn a_placeholder_waits_for_its_place_as_long_as_the_instance_there_runs() {
     let after_instance_on = |node_name: &str| {
         let ending = ObservedPod { node: Some(node_name.to_owned()), deleting: true, ..ready_pod() };
-        let mut snapshot = snapshot(vec![pending(Some(NODE)), ending]);
+        let mut snapshot = guarded(vec![pending(Some(NODE)), ending]);
         snapshot.nodes.insert("node-2".to_owned(), node());
         planned(&unit(false), &snapshot)
     };
@@ -439,7 +465,7 @@ fn a_placeholder_waits_for_its_place_as_long_as_the_instance_there_runs() {
 #[test]
 fn a_placeholder_that_returns_is_kept_beside_a_younger_one_that_looks_anywhere() {
     let fresh = ObservedPod { uid: "fresh".to_owned(), created_at: after(5), ..pending(None) };
-    let plan = planned(&unit(false), &snapshot(vec![pending(Some(NODE)), fresh.clone()]));
+    let plan = planned(&unit(false), &guarded(vec![pending(Some(NODE)), fresh.clone()]));
     assert_eq!(plan.before_status, [killed(&fresh)]);
     assert_eq!(plan.check_place.as_deref(), Some(NODE));
 }
@@ -451,10 +477,10 @@ fn the_place_of_a_placeholder_that_has_ended_is_tried_once_more() {
         || ObservedPod { phase: Phase::Ended, status_reason: Some(rejected.clone()), ..placeholder() };
     let was_held = planned(&unit(false), &snapshot(vec![placeholder()])).status;
     let first = planned(&with_status(unit(false), was_held), &snapshot(vec![ended()]));
-    assert_eq!(words(&first.before_status), ["kill", "create own", "nominate"]);
+    assert_eq!(words(&first.before_status), ["kill", "create guard", "nominate", "create own", "nominate"]);
     assert_eq!(held(&first), ("False", HeldReason::Preempted));
     let second = planned(&with_status(unit(false), first.status), &snapshot(vec![ended()]));
-    assert_eq!(words(&second.before_status), ["kill", "create fresh"]);
+    assert_eq!(words(&second.before_status), ["kill", "create again"], "it keeps its class");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The plan of a unit, case by case. Random scripts are in `tests/model`.
 
+mod guard;
 mod idle;
 mod progress;
 mod runs;
@@ -107,6 +108,22 @@ fn pending(returns_to: Option<&str>) -> ObservedPod {
     }
 }
 
+/// The guard of the place, which the scheduler has tried.
+fn guard() -> ObservedPod {
+    ObservedPod {
+        name: format!("{UNIT}-guard"),
+        uid: "guard".to_owned(),
+        role: Role::Guard,
+        unschedulable: Some("not by the scheduler".to_owned()),
+        ..pending(Some(NODE))
+    }
+}
+
+/// The pod as one that the scheduler has tried.
+fn tried(pod: ObservedPod) -> ObservedPod {
+    ObservedPod { unschedulable: Some("not by the scheduler".to_owned()), ..pod }
+}
+
 /// The instance pod, running on the node and not ready yet.
 fn instance_pod() -> ObservedPod {
     ObservedPod {
@@ -182,10 +199,16 @@ fn snapshot(pods: Vec<ObservedPod>) -> Snapshot {
     Snapshot {
         now: after(20),
         observed_since: start(),
+        scheduler_heard: true,
         pods,
         nodes: [(NODE.to_owned(), node())].into(),
         ..Snapshot::default()
     }
+}
+
+/// With the guard of the place.
+fn guarded(pods: Vec<ObservedPod>) -> Snapshot {
+    Snapshot { guards: vec![guard()], ..snapshot(pods) }
 }
 
 fn planned(unit: &GpuUnit, snapshot: &Snapshot) -> Plan {
@@ -220,12 +243,13 @@ fn words(actions: &[Action]) -> Vec<&'static str> {
         Action::EnsureUnitNamespace { .. } => "ensure unit",
         Action::CreatePod(pod) => match pod.spec.as_ref().unwrap().priority_class_name.as_deref() {
             Some(names::CLASS_PLACEHOLDER) => "create fresh",
-            Some(names::CLASS_INSTANCE)
-                if pod.metadata.labels.as_ref().unwrap()[names::LABEL_ROLE] == names::ROLE_PLACEHOLDER =>
-            {
-                "create own"
-            }
-            _ => "create instance",
+            _ => match pod.metadata.labels.as_ref().unwrap()[names::LABEL_ROLE].as_str() {
+                names::ROLE_PLACEHOLDER if pod.spec.as_ref().unwrap().affinity.is_none() => "create again",
+                names::ROLE_PLACEHOLDER => "create own",
+                names::ROLE_GUARD => "create guard",
+                names::ROLE_BARRIER => "create barrier",
+                _ => "create instance",
+            },
         },
         Action::Nominate { .. } => "nominate",
         Action::Bind { .. } => "bind",

@@ -27,7 +27,7 @@ fn errors_of_the_kubelet_fail_the_start_with_their_own_reason() {
     let failed = with_pod(waiting("ErrImageNeverPull", "no such image"));
     assert_eq!(failed.status.last_failure.unwrap().message, "ErrImageNeverPull: no such image");
     assert_eq!(failed.before_status, [], "the failure is stored first");
-    assert_eq!(words(&failed.after_status), ["create own", "nominate", "delete"]);
+    assert_eq!(words(&failed.after_status), ["create guard", "nominate", "create own", "nominate"]);
     let pulling = with_pod(waiting("ContainerCreating", ""));
     assert_eq!((failure(&pulling), ready(&pulling)), (None, InstanceReason::Starting));
 }
@@ -137,7 +137,7 @@ fn a_pod_that_the_kubelet_rejects_fails_unless_its_place_was_taken() {
         let plan = with_pod(ended(reason));
         assert_eq!(failure(&plan), None, "{reason}");
         assert_eq!((held(&plan).1, ready(&plan)), (HeldReason::PlaceLost, InstanceReason::WaitingForPlace));
-        assert_eq!(words(&plan.before_status), ["delete", "create fresh"], "{reason}");
+        assert_eq!(words(&plan.before_status), ["delete", "create again"], "{reason}");
     }
     let exited = ObservedPod { status_reason: None, ..ended("") };
     assert_eq!(failure(&with_pod(exited)), Some(FailureReason::ContainerExited));

@@ -3,10 +3,10 @@ use super::*;
 #[test]
 fn the_instance_pod_is_created_and_nominated_before_the_placeholder_is_deleted() {
     let plan = planned(&unit(true), &snapshot(vec![placeholder()]));
-    let steps = ["create tenant", "create instance", "nominate", "kill", "ensure tenant", "bind"];
+    let steps = ["create guard", "nominate", "create tenant", "create instance", "nominate"];
     assert_eq!(words(&plan.before_status), steps);
     assert_eq!(held(&plan), ("True", HeldReason::Claimed));
-    assert_eq!((ready(&plan), plan.status.state), (InstanceReason::Starting, UnitState::Ready));
+    assert_eq!((ready(&plan), plan.status.state), (InstanceReason::HandingOver, UnitState::Ready));
     let own = plan.status.instance.as_ref().unwrap();
     let name = pods::instance_pod_name(unit(true).spec.instance.as_ref().unwrap(), "placeholder");
     assert_eq!((own.pod_name.as_str(), own.started_at.0), (name.as_str(), after(20)));
@@ -60,7 +60,7 @@ fn storages_must_exist_and_belong_to_the_tenant() {
         planned(&unit, &snapshot)
     };
     let storage = ObservedStorage { tenant: TENANT.to_owned(), mountable: true, volume: None };
-    assert_eq!(ready(&with(Some(storage.clone()))), InstanceReason::Starting);
+    assert_eq!(ready(&with(Some(storage.clone()))), InstanceReason::HandingOver);
     let unbound = with(Some(ObservedStorage { mountable: false, ..storage.clone() }));
     assert_eq!((ready(&unbound), held(&unbound).1), (InstanceReason::WaitingForStorage, HeldReason::Holding));
     assert_eq!(ready(&with(None)), InstanceReason::WaitingForStorage);
@@ -70,14 +70,15 @@ fn storages_must_exist_and_belong_to_the_tenant() {
 
 #[test]
 fn a_pod_that_waits_for_its_place_is_nominated_again_and_the_placeholder_deleted() {
-    let waiting = ObservedPod { node: None, phase: Phase::Pending, ..instance_pod() };
-    let plan = planned(&unit(true), &snapshot(vec![placeholder(), waiting.clone()]));
+    let waiting = tried(ObservedPod { node: None, phase: Phase::Pending, ..instance_pod() });
+    let plan = planned(&unit(true), &guarded(vec![placeholder(), waiting.clone()]));
     assert_eq!(words(&plan.before_status), ["nominate", "kill", "ensure tenant", "bind"]);
     let nominated = ObservedPod { nominated: Some(NODE.to_owned()), ..waiting };
-    let plan = planned(&unit(true), &snapshot(vec![placeholder(), nominated.clone()]));
+    let plan = planned(&unit(true), &guarded(vec![placeholder(), nominated.clone()]));
     assert_eq!(words(&plan.before_status), ["kill", "ensure tenant", "bind"]);
+    assert_eq!((ready(&plan), plan.status.state), (InstanceReason::Starting, UnitState::Ready));
     let deleted = ObservedPod { deleting: true, ..placeholder() };
-    assert_eq!(planned(&unit(true), &snapshot(vec![deleted, nominated])).before_status, []);
+    assert_eq!(planned(&unit(true), &guarded(vec![deleted, nominated])).before_status, []);
 }
 
 #[test]
@@ -90,10 +91,10 @@ fn a_pod_on_its_node_needs_no_placeholder() {
 
 #[test]
 fn a_bound_pod_changes_nothing_in_the_status_of_its_start() {
-    let start = planned(&unit(true), &snapshot(vec![placeholder()]));
-    let own = start.status.instance.clone().unwrap();
-    let bound =
-        ObservedPod { name: own.pod_name, container_running: false, phase: Phase::Pending, ..instance_pod() };
+    let bound = ObservedPod { container_running: false, phase: Phase::Pending, ..instance_pod() };
+    let waiting = tried(ObservedPod { node: None, ..bound.clone() });
+    let start = planned(&unit(true), &guarded(vec![placeholder(), waiting]));
+    assert!(words(&start.before_status).contains(&"bind"));
     let next = planned(&with_status(unit(true), start.status.clone()), &snapshot(vec![bound]));
     assert_eq!(next.status, start.status);
 }
@@ -105,7 +106,7 @@ fn a_hand_off_that_fails_in_time_holds_the_place_again() {
     let settled = |seconds: i64, refusal| {
         let place_check = Some(checked(refusal));
         let observed_since = after(seconds);
-        planned(&unit(true), &Snapshot { observed_since, place_check, ..snapshot(vec![waiting()]) })
+        planned(&unit(true), &Snapshot { observed_since, place_check, ..guarded(vec![waiting()]) })
     };
     let early = settled(20 - limit + 1, Some("full"));
     assert_eq!((early.before_status, early.requeue_after), (vec![], Some(Duration::from_secs(1))));
@@ -128,7 +129,7 @@ fn a_restart_and_another_instance_wait_for_the_earlier_pod() {
     let mut restarted = unit(true);
     restarted.spec.instance.as_mut().unwrap().restart = 1;
     let plan = planned(&restarted, &snapshot(vec![ready_pod()]));
-    assert_eq!(words(&plan.before_status), ["create own", "nominate", "delete"]);
+    assert_eq!(words(&plan.before_status), ["create guard", "nominate", "create own", "nominate"]);
     assert_eq!(ready(&plan), InstanceReason::Restarting);
     let mut next = restarted;
     next.spec.instance.as_mut().unwrap().attempt = 2;
@@ -182,7 +183,7 @@ fn a_start_does_not_wait_for_a_pod_that_has_ended() {
     let mut next = unit(true);
     next.spec.instance.as_mut().unwrap().attempt = 2;
     let plan = planned(&next, &snapshot(vec![ended, placeholder()]));
-    assert_eq!(ready(&plan), InstanceReason::Starting);
+    assert_eq!(ready(&plan), InstanceReason::HandingOver);
     assert_eq!(words(&plan.after_status), ["release"]);
 }
 
