@@ -95,7 +95,7 @@ impl Reader {
                 Err(silent) => unreachable.push(silent),
             }
         }
-        items.sort_by(|a, b| b.line.time.cmp(&a.line.time));
+        items.sort_by_key(|item| std::cmp::Reverse(item.line.time));
         items.truncate(query.limit);
         PlatformLogs { items, unreachable }
     }
