@@ -164,6 +164,10 @@ listen = "0.0.0.0:8080"
 [clusters.dev-1]
 kubeconfig = "/config/kubeconfig"
 
+[gpu]
+url = "http://gpu:8080"
+token = "$storage_token"
+
 [object_store]
 endpoint = "http://$store:$store_port"
 public_endpoint = "http://localhost:$store_port"
@@ -227,6 +231,7 @@ kubeconfig = "/config/kubeconfig"
 gateway = "$gateway_token"
 identity = "$identity_token"
 jobs = "$jobs_token"
+storage = "$storage_token"
 
 END
   auth "$gpu_token"

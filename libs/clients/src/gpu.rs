@@ -322,6 +322,27 @@ pub struct ManagedInstance {
     pub recalled: Option<Recall>,
 }
 
+/// A tenant that may start nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
+pub struct SpentTenant {
+    /// The tenant.
+    pub tenant_id: TenantId,
+    /// `budget_exhausted`, or `allowance_expired`: what runs goes on.
+    pub reason: String,
+    /// The reason in a sentence for a person.
+    pub message: String,
+    /// When there is more again; none if that is not known.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub renews_at: Option<Timestamp>,
+}
+
+/// Tenants that may start nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
+pub struct SpentTenants {
+    /// The tenants, by id.
+    pub items: Vec<SpentTenant>,
+}
+
 /// What happened to an instance, as far as its caller needs it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
 pub struct InstanceEvent {
@@ -405,6 +426,19 @@ impl Client {
     /// As [`Self::redeem`].
     pub async fn redeem_link(&self, request: &RedeemRequest) -> Result<OpenedLink, Error> {
         self.0.call(Method::POST, "/internal/v1/share-links/redeem", None, Some(request)).await
+    }
+
+    /// Returns the tenants that may start nothing now, as nothing is left of their budget or of what another service allows; or
+    /// whether this tenant is one.
+    ///
+    /// # Errors
+    /// Returns the errors of every call.
+    pub async fn spent_tenants(&self, tenant: Option<TenantId>) -> Result<SpentTenants, Error> {
+        let path = match tenant {
+            Some(tenant) => format!("/internal/v1/allowances?tenant_id={tenant}"),
+            None => "/internal/v1/allowances".to_owned(),
+        };
+        self.0.call(Method::GET, &path, None, NO_BODY).await
     }
 
     /// Creates an instance with this id and starts it, or returns the one that the same order created before.

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
 
 use anyhow::ensure;
 use auth::{AuthConfig, Callers};
+use clients::Endpoint;
 use crds::ClusterConfig;
 use db::{DbConfig, queue::Settings};
 use secrecy::SecretString;
@@ -28,6 +29,9 @@ pub struct Config {
     /// Clusters of the datacenters that have another name than their cluster: datacenter → cluster.
     #[serde(default)]
     pub datacenters: BTreeMap<String, String>,
+    /// The gpu service: which tenants have spent their budget. Without it, nobody has.
+    #[serde(default)]
+    pub gpu: Option<Endpoint>,
     /// The object store of buckets. Without one, only volumes can be created.
     #[serde(default)]
     pub object_store: Option<ObjectStoreConfig>,
@@ -169,6 +173,7 @@ pub(crate) mod tests {
             clusters: clusters.iter().map(|name| (text(name), ClusterConfig::default())).collect(),
             datacenters: datacenters.iter().map(|(name, cluster)| (text(name), text(cluster))).collect(),
             object_store: object_store.then(|| serde_json::from_value(objects).unwrap()),
+            gpu: None,
             reconcile: ReconcileConfig::default(),
             limits: LimitsConfig::default(),
             audit: audit::RetentionConfig::default(),

@@ -6,6 +6,7 @@
 //! - [`attachment`]: which instances use a storage, written by the gpu service;
 //! - [`credential`]: access keys of buckets;
 //! - [`operation`]: the records of long-running actions;
+//! - [`budget`]: whether a tenant has anything left to spend;
 //! - [`tenant`]: what the suspension or end of a tenant means for its storages;
 //! - [`adoption`]: what an operator's program needs;
 //! - [`reconcile`]: brings volumes (`GpuStorage` resources of a cluster) and buckets (of the object store) to their
@@ -18,6 +19,7 @@ mod adoption;
 mod app;
 mod attachment;
 mod audit_log;
+mod budget;
 mod config;
 mod credential;
 mod download;

@@ -3,6 +3,7 @@
 use std::{ops::Deref, sync::Arc};
 
 use auth::{AuthState, HasAuth, Verifier};
+use clients::gpu;
 use crds::Clusters;
 use db::Db;
 use service::{Health, health::DependencyKind};
@@ -19,6 +20,8 @@ pub(crate) struct Inner {
     pub(crate) db: Db,
     pub(crate) clusters: Clusters,
     pub(crate) object_store: Option<ObjectStore>,
+    /// None if the configuration does not name it.
+    pub(crate) gpu: Option<gpu::Client>,
     pub(crate) faults: Faults,
     http: reqwest::Client,
     auth: AuthState,
@@ -32,6 +35,7 @@ impl AppState {
             db: Db::connect(crate::NAME, &config.database)?,
             clusters: Clusters::new(&config.clusters),
             object_store: config.object_store.clone().map(|config| ObjectStore::new(config, http.clone())),
+            gpu: config.gpu.clone().map(|gpu| gpu::Client::new(http.clone(), gpu)),
             faults,
             auth: AuthState {
                 verifier: Verifier::new(config.auth.clone(), http.clone()),

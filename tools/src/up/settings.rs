@@ -161,6 +161,7 @@ pub(crate) fn service(
                 ("gateway", &secrets.gateway_token),
                 ("identity", &secrets.identity_token),
                 ("jobs", &secrets.jobs_token),
+                ("storage", &secrets.storage_token),
             ],
         ),
         other => unreachable!("{other} is not a service"),
@@ -347,6 +348,10 @@ fn storage(config: &Config, clusters: &str, secrets: &Secrets) -> String {
     format!(
         r#"listen = "127.0.0.1:{port}"
 
+[gpu]
+url = "http://127.0.0.1:{gpu}"
+token = "{token}"
+
 {clusters}
 [object_store]
 endpoint = "http://127.0.0.1:{objects}"
@@ -356,6 +361,8 @@ secret_key = "{secret}"
 {database}
 {auth}"#,
         port = config.ports.storage,
+        gpu = config.ports.gpu,
+        token = secrets.storage_token,
         objects = config.ports.object_store,
         access = secrets.object_store_access_key,
         secret = secrets.object_store_secret_key,

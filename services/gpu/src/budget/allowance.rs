@@ -69,6 +69,14 @@ impl Refused {
             Self::Expired { .. } => ReasonCode::AllowanceExpired,
         }
     }
+
+    /// Returns when there is more again; none if that is not known.
+    pub(super) fn renews_at(&self) -> Option<Timestamp> {
+        match self {
+            Self::Exhausted { renews_at } | Self::Rate { renews_at, .. } => *renews_at,
+            Self::Expired { .. } => None,
+        }
+    }
 }
 
 impl Allowance {

@@ -1,20 +1,22 @@
 //! `/internal/v1/allowances`, for a service that accounts for what tenants spend.
 
-use api::{Checks, Json, Path, Problem, ProblemType};
+use std::collections::BTreeMap;
+
+use api::{Checks, Json, Path, Problem, ProblemType, Query};
 use auth::Caller;
 use axum::extract::State;
 use ids::TenantId;
 use jiff::Timestamp;
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{allowance::Allowance, store};
-use crate::{quota, state::AppState};
+use crate::{instance::ReasonCode, quota, state::AppState};
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(put_allowance))
+    OpenApiRouter::new().routes(routes!(list_spent_tenants)).routes(routes!(put_allowance))
 }
 
 /// What a tenant may start, as the calling service issues it.
@@ -40,6 +42,64 @@ pub(crate) struct AllowanceOrder {
     /// When there is more again, for the tenant to see; null if that is not known.
     #[serde(default)]
     renews_at: Option<Timestamp>,
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct SpentParams {
+    /// Only this tenant.
+    tenant_id: Option<TenantId>,
+}
+
+/// A tenant that may start nothing.
+#[derive(Debug, Serialize, ToSchema)]
+struct SpentTenant {
+    /// The tenant.
+    tenant_id: TenantId,
+    /// `budget_exhausted`, or `allowance_expired`: its allowance was not renewed, and what runs goes on.
+    reason: ReasonCode,
+    /// The reason in a sentence for a person.
+    message: String,
+    /// When there is more again; null if that is not known.
+    renews_at: Option<Timestamp>,
+}
+
+/// Tenants that may start nothing.
+#[derive(Debug, Serialize, ToSchema)]
+struct SpentTenants {
+    /// The tenants, by id.
+    items: Vec<SpentTenant>,
+}
+
+/// Lists the tenants that may start nothing now, as nothing is left of their budget or of what another service allows, for services
+/// that start what tenants pay for. An allowance that does not pay for much is not listed.
+#[utoipa::path(
+    get, path = "/internal/v1/allowances", operation_id = "list_spent_tenants", tag = "internal",
+    params(SpentParams),
+    responses((status = 200, description = "The tenants", body = SpentTenants)),
+)]
+async fn list_spent_tenants(
+    State(app): State<AppState>,
+    _: Caller,
+    Query(params): Query<SpentParams>,
+) -> Result<Json<SpentTenants>, Problem> {
+    let (now, grace) = ((app.clock)(), app.config.budgets.outage_grace());
+    // the call comes from a service
+    let mut tx = app.db.worker().await?;
+    let mut found = BTreeMap::new();
+    for (tenant_id, allowance) in store::spent_allowances(&mut tx, params.tenant_id, now).await? {
+        if let Some(refused) = allowance.refuses(Default::default(), now, grace) {
+            let (reason, message) = (refused.reason(), refused.to_string());
+            let renews_at = refused.renews_at();
+            let spent = SpentTenant { tenant_id, reason, message, renews_at };
+            // what ends what runs, too, is told first
+            if reason == ReasonCode::BudgetExhausted || !found.contains_key(&tenant_id) {
+                found.insert(tenant_id, spent);
+            }
+        }
+    }
+    Ok(Json(SpentTenants { items: found.into_values().collect() }))
 }
 
 /// Issues what a tenant may start. It counts in addition to the tenant's budget and the allowances of other services, from

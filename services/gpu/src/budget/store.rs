@@ -167,33 +167,59 @@ pub(super) async fn spending(
     })
 }
 
+struct AllowanceRow {
+    tenant_id: TenantId,
+    issuer: String,
+    version: i64,
+    currency: String,
+    max_rate_per_hour: Option<Decimal>,
+    valid_until: Option<jiff_sqlx::Timestamp>,
+    runs_out_at: Option<jiff_sqlx::Timestamp>,
+    renews_at: Option<jiff_sqlx::Timestamp>,
+}
+
+impl From<AllowanceRow> for Allowance {
+    fn from(row: AllowanceRow) -> Self {
+        Self {
+            issuer: row.issuer,
+            version: row.version,
+            currency: row.currency,
+            max_rate_per_hour: row.max_rate_per_hour,
+            valid_until: row.valid_until.map(jiff_sqlx::Timestamp::to_jiff),
+            runs_out_at: row.runs_out_at.map(jiff_sqlx::Timestamp::to_jiff),
+            renews_at: row.renews_at.map(jiff_sqlx::Timestamp::to_jiff),
+        }
+    }
+}
+
 /// Returns what the tenant may start, by all issuers.
 pub(super) async fn allowances(conn: &mut PgConnection, tenant: TenantId) -> sqlx::Result<Vec<Allowance>> {
-    struct Row {
-        issuer: String,
-        version: i64,
-        currency: String,
-        max_rate_per_hour: Option<Decimal>,
-        valid_until: Option<jiff_sqlx::Timestamp>,
-        runs_out_at: Option<jiff_sqlx::Timestamp>,
-        renews_at: Option<jiff_sqlx::Timestamp>,
-    }
     let rows = sqlx::query_as!(
-        Row,
-        "select issuer, version, currency, max_rate_per_hour, valid_until, runs_out_at, renews_at from allowances
-         where tenant_id = $1 order by issuer",
+        AllowanceRow,
+        r#"select tenant_id as "tenant_id: TenantId", issuer, version, currency, max_rate_per_hour, valid_until, runs_out_at,
+                  renews_at
+           from allowances where tenant_id = $1 order by issuer"#,
         tenant as TenantId,
     );
-    let allowance = |row: Row| Allowance {
-        issuer: row.issuer,
-        version: row.version,
-        currency: row.currency,
-        max_rate_per_hour: row.max_rate_per_hour,
-        valid_until: row.valid_until.map(jiff_sqlx::Timestamp::to_jiff),
-        runs_out_at: row.runs_out_at.map(jiff_sqlx::Timestamp::to_jiff),
-        renews_at: row.renews_at.map(jiff_sqlx::Timestamp::to_jiff),
-    };
-    Ok(rows.fetch_all(conn).await?.into_iter().map(allowance).collect())
+    Ok(rows.fetch_all(conn).await?.into_iter().map(Allowance::from).collect())
+}
+
+/// Returns the allowances, of a tenant or of all, that have run out or were not renewed, by tenant.
+pub(super) async fn spent_allowances(
+    conn: &mut PgConnection,
+    tenant: Option<TenantId>,
+    now: Timestamp,
+) -> sqlx::Result<Vec<(TenantId, Allowance)>> {
+    let rows = sqlx::query_as!(
+        AllowanceRow,
+        r#"select tenant_id as "tenant_id: TenantId", issuer, version, currency, max_rate_per_hour, valid_until, runs_out_at,
+                  renews_at
+           from allowances where ($1::uuid is null or tenant_id = $1) and (runs_out_at <= $2 or valid_until <= $2)
+           order by tenant_id, issuer"#,
+        tenant as Option<TenantId>,
+        now.to_sqlx() as _,
+    );
+    Ok(rows.fetch_all(conn).await?.into_iter().map(|row| (row.tenant_id, row.into())).collect())
 }
 
 /// Stores an allowance, unless one of the same issuer with this version or a later one is known.

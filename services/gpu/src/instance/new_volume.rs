@@ -74,7 +74,7 @@ fn derived(key: &str) -> String {
 /// The storage service's refusal, as one of this request.
 fn refused(problem: &ProblemDetails) -> Problem {
     if problem.errors.is_empty() {
-        let limit = [ProblemType::QuotaExceeded, ProblemType::TenantSuspended];
+        let limit = [ProblemType::QuotaExceeded, ProblemType::TenantSuspended, ProblemType::BudgetExhausted];
         return match limit.into_iter().find(|kind| problem.is(*kind)) {
             Some(kind) => Problem::new(kind, &problem.detail),
             None => Problem::invalid_field("/new_storage", &problem.detail),

@@ -500,6 +500,17 @@ async fn another_service_issues_an_allowance() {
             "runs_out_at": runs_out_at })
     };
     let start = async || member.post("/v1/instances", World::order()).await;
+    // what other services ask before they start something
+    let spent = async || {
+        let all = issuer.get("/internal/v1/allowances").await.expect(200).body;
+        let one =
+            issuer.get(&format!("/internal/v1/allowances?tenant_id={}", world.tenant)).await.expect(200).body;
+        assert_eq!(all, one);
+        let other = format!("/internal/v1/allowances?tenant_id={}", TenantId::new());
+        assert_eq!(issuer.get(&other).await.expect(200).body, json!({ "items": [] }));
+        let reason = |item: &Value| item["reason"].as_str().unwrap().to_owned();
+        all["items"].as_array().unwrap().iter().map(reason).collect::<Vec<_>>()
+    };
     let own = member.put(&path, order(1, "9", 200, Value::Null)).await;
     own.expect_problem(401, "unauthenticated");
     issuer.put(&path, json!({ "version": 1, "currency": "euro" })).await.expect_problem(422, "invalid-field");
@@ -517,13 +528,16 @@ async fn another_service_issues_an_allowance() {
     let _ = start().await.expect(202);
     NOW.store(150, Ordering::SeqCst);
     start().await.expect_problem(409, "budget-exhausted");
+    assert_eq!(spent().await, ["budget_exhausted"]);
     // not renewed: it counts for an hour
     let _ = issuer.put(&path, order(4, "9", 200, Value::Null)).await.expect(200);
     NOW.store(3_799, Ordering::SeqCst);
     let _ = start().await.expect(202);
+    assert_eq!(spent().await, [""; 0]);
     NOW.store(3_800, Ordering::SeqCst);
     let expired = start().await.expect_problem(503, "allowance-expired");
     assert_eq!(second(&expired.body["expired_at"]), 200);
+    assert_eq!(spent().await, ["allowance_expired"]);
     world.reconciled_to(id, "stopped").await;
     assert_eq!(world.instance(id).await["reason"], "allowance_expired");
     // the others are not concerned

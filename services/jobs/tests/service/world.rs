@@ -178,6 +178,7 @@ async fn storage(
         callers: testkit::callers(),
         clusters: [].into(),
         datacenters: [].into(),
+        gpu: None,
         object_store: Some(ObjectStoreConfig {
             endpoint: objects.endpoint.clone(),
             public_endpoint,

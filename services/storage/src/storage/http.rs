@@ -15,7 +15,7 @@ use super::{
     store,
     view::{NewStorage, StorageChange, StorageView},
 };
-use crate::{config::ObjectStoreConfig, error::Error, state::AppState, storage_spec::Kind};
+use crate::{budget, config::ObjectStoreConfig, error::Error, state::AppState, storage_spec::Kind};
 
 pub(crate) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(list_storages, create_storage)).routes(routes!(
@@ -98,6 +98,8 @@ async fn list_storages(
         ProblemType::StorageSpecRetired,
         ProblemType::NoObjectStore,
         ProblemType::QuotaExceeded,
+        ProblemType::BudgetExhausted,
+        ProblemType::AllowanceExpired,
     ])))
 )]
 async fn create_storage(
@@ -108,7 +110,9 @@ async fn create_storage(
 ) -> Result<Reply, Problem> {
     member.writer()?;
     let tenant = member.tenant;
+    let budget = budget::ask(&state, tenant).await;
     key.once(state.db.tenant(tenant).await?, tenant, &new, async |tx| {
+        budget?;
         let id = change::create(tx, &state.config, tenant, &new).await?;
         reply(tx, &state, tenant, id, StatusCode::ACCEPTED).await
     })
@@ -149,6 +153,8 @@ async fn get_storage(
         ProblemType::StorageNotAvailable,
         ProblemType::StorageDeleting,
         ProblemType::QuotaExceeded,
+        ProblemType::BudgetExhausted,
+        ProblemType::AllowanceExpired,
     ])))
 )]
 async fn update_storage(
@@ -161,9 +167,16 @@ async fn update_storage(
 ) -> Result<Reply, Problem> {
     member.writer()?;
     let tenant = member.tenant;
+    let budget = match change.size_gib {
+        Some(_) => budget::ask(&state, tenant).await,
+        None => Ok(()),
+    };
     key.once(state.db.tenant(tenant).await?, tenant, &change, async |tx| {
         let storage = store::lock(tx, tenant, id).await?.ok_or(Error::NotFound)?;
         if_match.check(storage.generation)?;
+        if change.size_gib.is_some_and(|size_gib| size_gib > storage.size_gib) {
+            budget?;
+        }
         let status = match change::update(tx, &state.config, &storage, &change).await? {
             Changed::Done => StatusCode::OK,
             Changed::Started => StatusCode::ACCEPTED,

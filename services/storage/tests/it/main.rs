@@ -6,6 +6,7 @@
 
 mod bad_input;
 mod buckets;
+mod budgets;
 mod deliveries;
 mod downloads;
 mod isolation;

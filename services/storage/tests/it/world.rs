@@ -105,6 +105,7 @@ impl World {
             callers: testkit::callers(),
             clusters: [].into(),
             datacenters: [].into(),
+            gpu: None,
             object_store: Some(objects.clone()),
             limits: LimitsConfig::default(),
             audit: audit::RetentionConfig::default(),

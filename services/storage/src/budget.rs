@@ -1,0 +1,24 @@
+//! Whether a tenant has anything left to spend. The gpu service has the budgets.
+
+use api::{Problem, ProblemType};
+use ids::TenantId;
+
+use crate::state::AppState;
+
+/// Requires that a tenant has not spent its budget. Ask before the transaction of a request, and use the answer in it: a request that
+/// is repeated has the answer of the first one.
+///
+/// # Errors
+/// `budget-exhausted` or `allowance-expired`; `unavailable` if the gpu service does not answer.
+pub(crate) async fn ask(state: &AppState, tenant: TenantId) -> Result<(), Problem> {
+    let Some(gpu) = &state.gpu else { return Ok(()) };
+    let found = gpu.spent_tenants(Some(tenant)).await;
+    let spent = found.map_err(|error| Problem::unavailable("The gpu service", error))?;
+    match spent.items.into_iter().find(|spent| spent.tenant_id == tenant) {
+        None => Ok(()),
+        Some(spent) if spent.reason == "budget_exhausted" => {
+            Err(Problem::new(ProblemType::BudgetExhausted, spent.message).with("renews_at", spent.renews_at))
+        }
+        Some(spent) => Err(Problem::new(ProblemType::AllowanceExpired, spent.message)),
+    }
+}
