@@ -11,7 +11,7 @@ use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    NAME, artifact, attempt, audit_log,
+    NAME, artifact, attempt, audit_log, budget,
     config::Config,
     cost, deployment, dispatch, event,
     fleet::{self, Fleets},
@@ -126,6 +126,7 @@ impl App {
             fleet::follow(&self.state, &self.process.workers);
         }
         cost::start(&self.state, &self.process.workers);
+        budget::start(&self.state, &self.process.workers);
         let (state, workers) = (&self.state, &self.process.workers);
         rest::start(state, workers);
         let fleets = Fleets::new(state);

@@ -4,6 +4,7 @@
 //! - [`job`]: jobs of tenants and their states;
 //! - [`event`]: what happened to jobs;
 //! - [`attempt`]: tries of jobs on workers: the worker's side of a job;
+//! - [`budget`]: tenants that have nothing left to spend, whose jobs are held;
 //! - [`cost`]: what attempts cost, and the feed of it for other services;
 //! - [`worker`]: units that run jobs, and the listener for them;
 //! - [`upload`], [`artifact`], [`model`]: what users bring for jobs, what jobs make, and the results of trainings;
@@ -22,6 +23,7 @@ mod application;
 mod artifact;
 mod attempt;
 mod audit_log;
+mod budget;
 mod config;
 mod cost;
 mod deployment;

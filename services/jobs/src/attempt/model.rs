@@ -94,7 +94,7 @@ pub(crate) struct Counts {
     pub(crate) is_leaving: bool,
     /// Its cost has reached the limit of the job.
     pub(crate) is_over_cost: bool,
-    /// No job of its tenant may run.
+    /// No job of its tenant may run, also not to its end.
     pub(crate) is_held: bool,
     /// Its attempts were lost on several nodes, if the open one is lost, too.
     pub(crate) is_at_fault: bool,

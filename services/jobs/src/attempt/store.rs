@@ -22,14 +22,17 @@ pub(crate) struct Opened<'a> {
     pub(crate) at: Timestamp,
 }
 
-/// Inserts an attempt of a job that was assigned in this transaction. It keeps the price of its workers. Returns whether there is
-/// one.
+/// Inserts an attempt of a job that was assigned in this transaction. It keeps the price of its workers, without those that are
+/// instances of the job's tenant: they are charged themselves. Returns whether there is one.
 pub(crate) async fn open(conn: &mut PgConnection, attempt: &Opened<'_>) -> sqlx::Result<bool> {
     let workers = i16::try_from(attempt.workers.len()).unwrap_or(i16::MAX);
     let is_priced = sqlx::query_scalar!(
         r#"insert into attempts (job_id, number, tenant_id, worker_id, workers, gpu_spec, class, state, assigned_at,
                                  price_per_hour, currency, level_factor)
-           select j.id, $2, j.tenant_id, $3, $6, $4, j.class, 'open', $5, r.price_per_hour * $6::smallint, r.currency,
+           select j.id, $2, j.tenant_id, $3, $6, $4, j.class, 'open', $5,
+                  r.price_per_hour * (select count(*) from workers w
+                                      where w.id = any($7) and not (w.instance_id is not null and p.owner_id is not distinct from j.tenant_id)),
+                  r.currency,
                   case j.level when 'urgent' then p.urgent_factor when 'background' then p.background_factor
                                else p.ordinary_factor end
            from jobs j join pools p on p.id = j.pool_id
@@ -42,6 +45,7 @@ pub(crate) async fn open(conn: &mut PgConnection, attempt: &Opened<'_>) -> sqlx:
         attempt.gpu_spec,
         jiff_sqlx::Timestamp::from(attempt.at) as _,
         workers,
+        attempt.workers as &[WorkerId],
     )
     .fetch_one(&mut *conn)
     .await?;

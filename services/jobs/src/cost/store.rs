@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ids::PoolId;
+use ids::{PoolId, TenantId};
 use rust_decimal::Decimal;
 use sqlx::{PgConnection, types::Json};
 
@@ -79,16 +79,20 @@ pub(crate) async fn publish(conn: &mut PgConnection, record: &UsageRecord) -> sq
     .map(drop)
 }
 
-/// Returns the hourly rates of a job with this level and number of workers on each specification of a pool, in order of
-/// preference. Specifications without a known price are left out.
+/// Returns the hourly rates of a tenant's job with this level and number of workers on each specification of a pool, in order of
+/// preference. Specifications without a known price are left out. Where all workers are instances of the tenant, which are charged
+/// themselves, jobs cost nothing.
 pub(crate) async fn rates(
     conn: &mut PgConnection,
-    pool: PoolId,
+    (tenant, pool): (TenantId, PoolId),
     level: Level,
     workers: u8,
 ) -> sqlx::Result<Vec<(String, Rate)>> {
     let rows = sqlx::query!(
-        r#"select r.gpu_spec, r.price_per_hour * $3::smallint as "price_per_hour!", r.currency,
+        r#"select r.gpu_spec, r.currency,
+                  case when p.owner_id = $4 and p.service is not null
+                            and not exists (select from workers w where w.pool_id = p.id and w.stage is null)
+                       then 0 else r.price_per_hour * $3::smallint end as "price_per_hour!",
                   case $2::text when 'urgent' then p.urgent_factor when 'background' then p.background_factor
                                 else p.ordinary_factor end as "level_factor!"
            from pools p cross join unnest(p.gpu_specs) with ordinality as s(name, n)
@@ -97,6 +101,7 @@ pub(crate) async fn rates(
         pool as PoolId,
         level.as_str(),
         i16::from(workers),
+        tenant as TenantId,
     );
     let rate = |price_per_hour, currency, level_factor| Rate { price_per_hour, currency, level_factor };
     let rows = rows.fetch_all(conn).await?.into_iter();

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{carry_out::carry_out, closed, lost, moves, returns, rows::millis, store, world::World};
 use crate::{
+    budget,
     config::{Config, FleetConfig},
     fleet,
     schedule::{Millis, WantedBack},
@@ -102,6 +103,7 @@ impl Leader<'_> {
 
     async fn schedule(&self, mut wanted: watch::Receiver<Vec<WantedBack>>) -> anyhow::Result<()> {
         let (state, config) = (self.state, &self.state.config.scheduler);
+        budget::read_in_time(state).await;
         let mut tx = state.db.worker().await?;
         let keep_warm = keep_warm(&state.config);
         let loaded = World::load(&mut tx, self.pool, (state.clock)(), keep_warm).await?;

@@ -26,7 +26,7 @@ use ids::PoolId;
 use service::{Process, Round};
 use tokio::task::JoinHandle;
 
-use crate::{rest, state::AppState};
+use crate::{rest, schedule::Estimate, state::AppState};
 
 pub(crate) use rows::Probe;
 pub(crate) use view::{Capacity, Found, Views};
@@ -42,6 +42,14 @@ const CLEAN_UP_BATCH: u32 = 10_000;
 
 /// The tasks of pools.
 type Tasks = Arc<Mutex<HashMap<PoolId, JoinHandle<()>>>>;
+
+/// Returns how long a job of a class takes, once its model is loaded.
+///
+/// # Errors
+/// If the database fails.
+pub(crate) async fn estimate(conn: &mut sqlx::PgConnection, class: &str) -> sqlx::Result<Estimate> {
+    estimates::Estimates::of_class(conn, class).await
+}
 
 /// Starts the workers `jobs.scheduler`, which starts a task for each pool, and `jobs.changes`.
 pub(crate) fn start(state: &AppState, process: &Process) {

@@ -91,10 +91,13 @@ async fn pools(conn: &mut sqlx::PgConnection, own: PoolId, job: &Movable) -> sql
     let workers = u8::try_from(job.gang_size).unwrap_or(u8::MAX);
     let others =
         pool::find_others(conn, job.tenant_id, &job.application, own, workers.into(), MAX_POOLS).await?;
-    let rates = cost::rates(conn, own, job.level, workers).await?;
+    let rates = cost::rates(conn, (job.tenant_id, own), job.level, workers).await?;
     let mut found = Vec::with_capacity(others.len());
     for other in others.into_iter().filter(|other| other.dedicated || !job.is_dedicated) {
-        if !cost::may_be_dearer(&cost::rates(conn, other.id, job.level, workers).await?, &rates) {
+        if !cost::may_be_dearer(
+            &cost::rates(conn, (job.tenant_id, other.id), job.level, workers).await?,
+            &rates,
+        ) {
             found.push(other.id);
         }
     }

@@ -131,6 +131,8 @@ pub(super) fn level_of(level: schedule::Level) -> job::Level {
 pub(super) fn hold(reason: QueuedReason) -> Option<Hold> {
     match reason {
         QueuedReason::TenantSuspended => Some(Hold::TenantSuspended),
+        QueuedReason::BudgetExhausted => Some(Hold::BudgetExhausted),
+        QueuedReason::AllowanceExpired => Some(Hold::AllowanceExpired),
         QueuedReason::Retry | QueuedReason::WorkerLost | QueuedReason::Preempted | QueuedReason::Recalled => {
             None
         }

@@ -595,6 +595,13 @@ pub(super) async fn durations(conn: &mut PgConnection, limit: i64) -> sqlx::Resu
     Ok(rows.fetch_all(conn).await?.into_iter().rev().map(|row| (row.class, row.seconds)).collect())
 }
 
+/// Returns durations in seconds of the latest successful attempts of a class, of all tenants, oldest first.
+pub(super) async fn durations_of(conn: &mut PgConnection, class: &str, limit: i64) -> sqlx::Result<Vec<f64>> {
+    sqlx::query_scalar!(r#"select seconds as "seconds!" from class_durations($1, $2)"#, class, limit)
+        .fetch_all(conn)
+        .await
+}
+
 /// Whether a locked worker is lost: silent for this long, or its job has not left it in time.
 pub(super) async fn is_lost(conn: &mut PgConnection, id: WorkerId, time: Duration) -> sqlx::Result<bool> {
     sqlx::query_scalar!(

@@ -66,10 +66,8 @@ pub(crate) struct Capacity {
 
 /// What is expected of a job that is not submitted.
 pub(crate) struct Expected {
-    /// None if the pool has too many jobs to tell.
+    /// None if the pool has too many jobs to tell, or no job of the tenant starts.
     pub(crate) outlook: Option<Outlook>,
-    /// How long it takes once its model is loaded.
-    pub(crate) run: Estimate,
 }
 
 /// The pools that were loaded last.
@@ -202,12 +200,12 @@ fn forecast(world: &World, pool: &Pool, arrivals: &Arrivals, now: Millis) -> Opt
 impl View {
     fn expect(&self, probe: &Probe) -> Option<Expected> {
         let job = rows::probe(probe, &self.world.specs, &self.world.estimates, self.now);
-        let (key, run) = (job.id, job.shape.run);
+        let key = job.id;
         let mut pool = self.world.pool.clone();
         pool.apply(Event::Submitted(job), self.now).ok()?;
         let forecast = forecast(&self.world, &pool, &self.arrivals, self.now);
         let outlook = forecast.and_then(|found| found.jobs.get(&key).copied());
-        Some(Expected { outlook, run })
+        Some(Expected { outlook })
     }
 
     /// The expected course of this pool as it could be, if all jobs take their median time. None if it has too many jobs.

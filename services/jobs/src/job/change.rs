@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use sqlx::PgConnection;
 
 use super::{
-    inputs,
+    cost_range, inputs,
     model::{Gang, Group, GroupMode, Job, JobState, Level},
     number::{self, Number},
     open::OpenJobs,
@@ -18,7 +18,8 @@ use super::{
 use crate::{
     application::Method,
     artifact::{self, CHECKPOINTS},
-    cost,
+    cost::{self, Amount},
+    dispatch,
     error::Error,
     pool::{self, ForJobs},
     tenant, upload,
@@ -77,7 +78,7 @@ pub(crate) async fn submit_all(
 ) -> Result<Vec<Result<Submitted, Error>>, Error> {
     tenant::check_active(conn, owner).await?;
     let mut open = open.of(conn, owner).await?;
-    let mut pools = Pools { owner, known: HashMap::new() };
+    let mut pools = Pools { owner, known: HashMap::new(), costs: HashMap::new() };
     let mut checked = Vec::with_capacity(all.len());
     for new in all {
         checked.push(match read(new) {
@@ -138,18 +139,37 @@ async fn check(
         Ok(pool) => pool,
         Err(none) => return Ok(Err(none)),
     };
-    if let Some(limit) = submission.max_cost
-        && let Err(refused) = cost::check_limit(conn, pool, limit).await?
-    {
-        return Ok(Err(refused));
+    if let Some(limit) = submission.max_cost {
+        if let Err(refused) = cost::check_limit(conn, pool, limit).await? {
+            return Ok(Err(refused));
+        }
+        let workers = submission.gang.map_or(1, |gang| gang.size);
+        let asked = (pool, submission.level, workers, submission.inputs.class.clone());
+        let least = pools.least_cost(conn, asked).await?;
+        if let Some((least, currency)) = least.filter(|(least, _)| limit.amount < *least) {
+            return Ok(Err(below_quote("/max_cost/amount", least, &currency)));
+        }
     }
     Ok(Ok(pool))
 }
 
-/// The pools that run jobs of a tenant, by application and name.
+/// A limit of the cost with which half of such jobs would be stopped, on any specification, as a refusal.
+fn below_quote(pointer: &str, least: Amount, currency: &str) -> Error {
+    let least = least.0.normalize();
+    let detail = format!(
+        "half of such jobs cost {least} {currency} or more; see POST /v1/jobs/quote for what the job costs"
+    );
+    Error::invalid_field(pointer, detail)
+}
+
+/// What half of such jobs cost at most on the cheapest specification, with its currency.
+type LeastCost = Option<(Amount, String)>;
+
+/// The pools that run jobs of a tenant, by application and name, and what jobs cost there, by level, workers and class.
 struct Pools {
     owner: TenantId,
     known: HashMap<(String, Option<String>), Option<ForJobs>>,
+    costs: HashMap<(PoolId, Level, u8, String), LeastCost>,
 }
 
 impl Pools {
@@ -169,6 +189,32 @@ impl Pools {
         };
         Ok(choose(found, submission))
     }
+
+    async fn least_cost(
+        &mut self,
+        conn: &mut PgConnection,
+        asked: (PoolId, Level, u8, String),
+    ) -> sqlx::Result<LeastCost> {
+        if let Some(known) = self.costs.get(&asked) {
+            return Ok(known.clone());
+        }
+        let (pool, level, workers, class) = &asked;
+        let least = least_cost(conn, (self.owner, *pool), *level, *workers, class).await?;
+        self.costs.insert(asked, least.clone());
+        Ok(least)
+    }
+}
+
+async fn least_cost(
+    conn: &mut PgConnection,
+    (owner, pool): (TenantId, PoolId),
+    level: Level,
+    workers: u8,
+    class: &str,
+) -> sqlx::Result<LeastCost> {
+    let rates = cost::rates(conn, (owner, pool), level, workers).await?;
+    let run = dispatch::estimate(conn, class).await?;
+    Ok(cost_range::least(&rates, run).map(|(amount, currency)| (amount, currency.to_owned())))
 }
 
 /// Returns the pool, if it can run the job.
@@ -274,6 +320,14 @@ pub(super) async fn update(
     check_deadline(change.deadline, now)?;
     let (priority, level) = (change.priority.unwrap_or(job.priority), change.level.unwrap_or(job.level));
     let deadline = change.deadline.or(job.deadline);
+    if let Some(limit) = job.max_cost.as_ref().filter(|_| level != job.level) {
+        let workers = job.gang.map_or(1, |gang| gang.size);
+        let class = store::class(conn, job.id).await?;
+        let least = least_cost(conn, (job.tenant, job.pool), level, workers, &class).await?;
+        if let Some((least, currency)) = least.filter(|(least, _)| limit.amount < *least) {
+            return Err(below_quote("/level", least, &currency));
+        }
+    }
     if (priority, level, deadline) != (job.priority, job.level, job.deadline) {
         store::update(conn, job, priority, level, deadline).await?;
     }

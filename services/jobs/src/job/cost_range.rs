@@ -33,6 +33,11 @@ impl CostRange {
     }
 }
 
+/// What half of the jobs that run for so long cost at most on the cheapest specification, with its currency. None without prices.
+pub(super) fn least(rates: &[(String, Rate)], run: Estimate) -> Option<(Amount, &str)> {
+    rates.iter().map(|(_, rate)| (price(rate, run.p50), &*rate.currency)).min()
+}
+
 /// The price of a duration in milliseconds, rounded up to whole seconds.
 fn price(rate: &Rate, millis: u64) -> Amount {
     Amount(rate.amount(i64::try_from(millis.div_ceil(1_000)).unwrap_or(i64::MAX)))

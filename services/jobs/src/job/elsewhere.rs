@@ -46,7 +46,7 @@ pub(super) async fn find(state: &AppState, job: &Job, found: &Found) -> Result<V
     ways.extend(others.into_iter().map(|other| (other.id, other.name, job.level)));
     let mut alternatives = Vec::with_capacity(ways.len());
     for (id, pool, level) in ways {
-        let rates = cost::rates(&mut tx, id, level, workers).await?;
+        let rates = cost::rates(&mut tx, (job.tenant, id), level, workers).await?;
         let costs = rates.into_iter().map(|(spec, rate)| CostRange::new(spec, rate, found.run)).collect();
         alternatives.push((id, Alternative { pool, level, expected_start: None, costs }));
     }

@@ -52,8 +52,8 @@ pub(crate) struct JobExplanation {
     pub(crate) job_id: JobId,
     /// Current state.
     pub(crate) state: JobState,
-    /// The first rule that stops the job: `tenant_suspended`, `not_before`, `quota`, `no_unit`, `group_node`, `gathering_gang`,
-    /// `reserved_for_gang`, `urgent_spent`, `behind_own`, `behind_share`, `quantum` or `busy`. Null if the job does not wait.
+    /// The first rule that stops the job: `tenant_suspended`, `budget_exhausted`, `allowance_expired`, `not_before`, `quota`,
+    /// `no_unit`, `group_node`, `gathering_gang`, `reserved_for_gang`, `urgent_spent`, `behind_own`, `behind_share`, `quantum` or `busy`. Null if the job does not wait.
     #[schema(example = "busy")]
     pub(crate) code: Option<String>,
     /// The rule in a sentence for a person, or null.
@@ -135,6 +135,12 @@ fn message(waiting: &Waiting) -> String {
     match waiting {
         Waiting::Held(Hold::TenantSuspended) => {
             "The tenant is suspended. Its jobs wait, and go on when it is active again.".to_owned()
+        }
+        Waiting::Held(Hold::BudgetExhausted) => {
+            "The tenant has spent its budget. Its jobs wait until there is more.".to_owned()
+        }
+        Waiting::Held(Hold::AllowanceExpired) => {
+            "What the tenant may spend is not known at present. Its jobs wait until it is.".to_owned()
         }
         Waiting::NotBefore { .. } => "The next attempt is delayed.".to_owned(),
         Waiting::Quota { held, limit } => {

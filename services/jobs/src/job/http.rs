@@ -21,7 +21,12 @@ use super::{
     quote, store,
     view::{JobBatch, JobBatchItem, JobChange, JobView, NewJob, NewJobBatch},
 };
-use crate::{error::Error, state::AppState};
+use crate::{
+    budget,
+    error::Error,
+    schedule::{Hold, Waiting},
+    state::AppState,
+};
 
 /// Jobs of a batch, at most.
 const MAX_BATCH: usize = 1_000;
@@ -278,7 +283,12 @@ async fn get_job_explanation(
     Ok(Json(match found {
         Some(found) => {
             let elsewhere = elsewhere::find(&state, &job, &found).await?;
-            JobExplanation::new(id, &found, elsewhere)
+            let mut told = JobExplanation::new(id, &found, elsewhere);
+            if matches!(found.explanation.waiting, Waiting::Held(Hold::BudgetExhausted)) {
+                let mut tx = state.db.tenant(member.tenant).await?;
+                told.until = budget::renews_at(&mut tx, member.tenant).await?;
+            }
+            told
         }
         // it has been assigned meanwhile
         None => JobExplanation::none(id, job.status.state()),

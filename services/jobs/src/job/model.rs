@@ -27,7 +27,7 @@ pub(crate) enum Kind {
 
 /// Level of a job: levels go before everything else.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema, sqlx::Type,
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema, sqlx::Type,
 )]
 #[serde(rename_all = "snake_case")]
 #[sqlx(type_name = "text", rename_all = "snake_case")]
@@ -162,6 +162,10 @@ pub(crate) enum QueuedReason {
     Recalled,
     /// The tenant is suspended: none of its jobs starts until it is active again.
     TenantSuspended,
+    /// The tenant has spent its budget: none of its jobs starts until there is more.
+    BudgetExhausted,
+    /// What the tenant may spend is not known at present: none of its jobs starts, and those that run go on.
+    AllowanceExpired,
 }
 
 /// Why a job failed.

@@ -8,7 +8,14 @@ use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{change, cost_range::CostRange, explanation::ExpectedTimes, view::NewJob};
-use crate::{cost, dispatch::Probe, error::Error, pool, state::AppState, tenant};
+use crate::{
+    cost,
+    dispatch::{self, Probe},
+    error::Error,
+    pool,
+    state::AppState,
+    tenant,
+};
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(quote_job))
@@ -17,7 +24,8 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 /// What is expected of a job if it is submitted now.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 struct JobQuote {
-    /// When it would start and end if jobs come as in the last minutes. Null if the pool has too many jobs to tell.
+    /// When it would start and end if jobs come as in the last minutes. Null if the pool has too many jobs to tell, or no job of the
+    /// tenant starts at present.
     expected: Option<ExpectedTimes>,
     /// Seconds of work that half of such jobs need at most, once a worker has loaded the model.
     #[schema(example = 15.0)]
@@ -50,7 +58,9 @@ async fn quote_job(
     let found = pool::find_for_jobs(&mut tx, member.tenant, job.application, job.pool).await?;
     let pool = change::choose(found, &job)?;
     let workers = job.gang.map_or(1, |gang| gang.size);
-    let rates = cost::rates(&mut tx, pool, job.level, workers).await?;
+    let rates = cost::rates(&mut tx, (member.tenant, pool), job.level, workers).await?;
+    // as `max_cost` is compared with
+    let run = dispatch::estimate(&mut tx, &job.inputs.class).await?;
     drop(tx);
     let probe = Probe {
         tenant: member.tenant,
@@ -64,9 +74,9 @@ async fn quote_job(
     let found = state.views.expect(pool, probe).await.map_err(Problem::internal)?.ok_or(Error::NoPool)?;
     Ok(Json(JobQuote {
         expected: found.outlook.as_ref().map(ExpectedTimes::of),
-        work_seconds_p50: seconds(found.run.p50),
-        work_seconds_p90: seconds(found.run.p90),
-        costs: rates.into_iter().map(|(gpu_spec, rate)| CostRange::new(gpu_spec, rate, found.run)).collect(),
+        work_seconds_p50: seconds(run.p50),
+        work_seconds_p90: seconds(run.p90),
+        costs: rates.into_iter().map(|(gpu_spec, rate)| CostRange::new(gpu_spec, rate, run)).collect(),
     }))
 }
 

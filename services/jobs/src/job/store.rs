@@ -157,6 +157,11 @@ pub(super) async fn lock_uncancelled(
     .await
 }
 
+/// Returns the class of a job: those of one class take about as long.
+pub(super) async fn class(conn: &mut PgConnection, id: JobId) -> sqlx::Result<String> {
+    sqlx::query_scalar!("select class from jobs where id = $1", id as JobId).fetch_one(conn).await
+}
+
 /// Counts the tenant's open jobs up to `limit`.
 pub(crate) async fn count_open(conn: &mut PgConnection, tenant: TenantId, limit: u32) -> sqlx::Result<u32> {
     let open = sqlx::query_scalar!(
@@ -479,7 +484,7 @@ struct AttemptRow {
 async fn attempt_row(conn: &mut PgConnection, id: JobId) -> sqlx::Result<AttemptRow> {
     sqlx::query_as!(
         AttemptRow,
-        r#"select failures, preemptions, recalls, leave_by, tenant_hold(tenant_id) is not null as "is_held!",
+        r#"select failures, preemptions, recalls, leave_by, coalesce(tenant_hold(tenant_id) <> 'allowance_expired', false) as "is_held!",
                   (select count(distinct n.node) from (
                        select a.lost_node as node from attempts a where a.job_id = jobs.id and a.lost_node is not null
                        union all select w.node from workers w where w.id = jobs.worker_id and w.node <> '') n)

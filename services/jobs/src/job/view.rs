@@ -53,7 +53,8 @@ pub(crate) struct NewJob {
     /// returns the same job, however late.
     #[serde(default)]
     pub(crate) req_no: Option<Uuid>,
-    /// What the job may cost, in the currency of the pool's prices. A running attempt is stopped when it would cost more; the job
+    /// What the job may cost, in the currency of the pool's prices: at least what half of such jobs cost on the cheapest GPU
+    /// specification (`p50` of `POST /v1/jobs/quote`). A running attempt is stopped when it would cost more; the job
     /// fails with `max-cost-reached`, and pays for the work until then.
     #[serde(default)]
     pub(crate) max_cost: Option<Money>,

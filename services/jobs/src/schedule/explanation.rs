@@ -224,6 +224,8 @@ impl Explanation {
     pub fn code(&self) -> &'static str {
         match self.waiting {
             Waiting::Held(Hold::TenantSuspended) => "tenant_suspended",
+            Waiting::Held(Hold::BudgetExhausted) => "budget_exhausted",
+            Waiting::Held(Hold::AllowanceExpired) => "allowance_expired",
             Waiting::NotBefore { .. } => "not_before",
             Waiting::Quota { .. } => "quota",
             Waiting::NoUnit { .. } => "no_unit",

@@ -13,6 +13,11 @@ impl Pool {
         self.holds.contains_key(&tenant)
     }
 
+    /// Whether what runs of a tenant has to leave.
+    pub(super) fn is_stopped(&self, tenant: TenantId) -> bool {
+        self.hold_of(tenant).is_some_and(|hold| hold != Hold::AllowanceExpired)
+    }
+
     /// Why no job of a tenant starts; none if they do.
     #[must_use]
     pub fn hold_of(&self, tenant: TenantId) -> Option<Hold> {
@@ -26,12 +31,10 @@ impl Pool {
 
     /// Holds the jobs of a tenant, or lets them go on. What was kept for them is given up.
     pub(super) fn set_hold(&mut self, id: TenantId, hold: Option<Hold>) {
-        let is_indexed_as_before = self.is_held(id) == hold.is_some();
-        let jobs: Vec<JobId> = if is_indexed_as_before {
-            Vec::new()
-        } else {
-            self.jobs_of(id).map(|entry| entry.job.id).collect()
-        };
+        if self.hold_of(id) == hold {
+            return;
+        }
+        let jobs: Vec<JobId> = self.jobs_of(id).map(|entry| entry.job.id).collect();
         for job in &jobs {
             self.clear_nominations(*job);
             self.clear_reservation(*job);

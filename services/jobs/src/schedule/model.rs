@@ -244,6 +244,10 @@ pub struct Tenant {
 pub enum Hold {
     /// It is suspended, or being deleted.
     TenantSuspended,
+    /// It has spent its budget.
+    BudgetExhausted,
+    /// What it may spend is not known. What runs goes on.
+    AllowanceExpired,
 }
 
 /// A group of jobs and its node.

@@ -79,7 +79,7 @@ pub struct Pool {
     /// Of these, nodes whose groups yield.
     pub(super) yielding: BTreeSet<NodeId>,
     pub(super) reserved: BTreeMap<WorkerId, JobId>,
-    /// Running jobs of held tenants that were not told to leave.
+    /// Running jobs of tenants that are stopped, which were not told to leave.
     pub(super) to_stop: BTreeSet<JobId>,
 }
 
@@ -223,7 +223,7 @@ impl Pool {
             State::Queued { .. } if self.is_held(job.shape.tenant) => {}
             State::Queued { .. } => self.enqueue(&job),
             State::Running(attempt) => {
-                if self.is_held(job.shape.tenant) && !attempt.leaving {
+                if self.is_stopped(job.shape.tenant) && !attempt.leaving {
                     self.to_stop.insert(job.id);
                 }
                 if let Some((group, _)) = job.shape.group {

@@ -56,7 +56,7 @@ impl<D: FnMut(&Job) -> Millis> Simulation<D> {
                 let begin = attempt.started + attempt.loading;
                 let end = (0..DRAWS).map(|_| begin + duration(&entry.job)).find(|end| *end > now);
                 let end = if attempt.leaving { now + LEAVE } else { end.unwrap_or(now + 1) };
-                let is_held = pool.is_held(entry.job.shape.tenant);
+                let is_held = pool.is_stopped(entry.job.shape.tenant);
                 let why = match (attempt.leaving, is_held) {
                     (false, _) => Why::Done,
                     (true, true) => Why::Stopped,

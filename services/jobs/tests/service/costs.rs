@@ -586,3 +586,36 @@ async fn a_gang_pays_for_all_of_its_workers() {
     assert_eq!(attempts.body["items"][0]["price_per_hour"], "7.2");
     till.service.stop().await;
 }
+
+#[tokio::test]
+async fn a_limit_below_the_quote_is_refused() {
+    let till = Till::new().await;
+    // half of such jobs take 15 s or less, as far as is known
+    for amount in ["0.000001", "0.014999"] {
+        let refused = refused(&till, limit(amount, "USD")).await;
+        assert_eq!(refused.body["errors"][0]["pointer"], "/max_cost/amount");
+        assert!(
+            refused.body["errors"][0]["detail"].as_str().unwrap().contains("0.015 USD"),
+            "{}",
+            refused.body
+        );
+    }
+    // the worker has another job, so this one waits
+    let busy = till.submit(json!({})).await;
+    reaches(&till.member, &busy, "assigned").await;
+    let job = till.submit(limit("0.015", "USD")).await;
+    let mut urgent = limit("0.015", "USD");
+    urgent["level"] = json!("urgent");
+    let mut body = fox();
+    body.as_object_mut().unwrap().extend(urgent.as_object().unwrap().clone());
+    till.member.post("/v1/jobs", body.clone()).await.expect_problem(422, "invalid-field");
+    let batch = till.member.post("/v1/job-batches", json!({ "jobs": [body, fox()] })).await.expect(202);
+    assert!(batch.body["items"][0]["problem"].is_object() && batch.body["items"][1]["job"].is_object());
+    // nor is it made urgent
+    let path = format!("/v1/jobs/{job}");
+    let etag = till.member.get(&path).await.expect(200).header("etag").unwrap().to_owned();
+    let patch = till.member.patch(&path, &etag, json!({ "level": "urgent" })).await;
+    let refused = patch.expect_problem(422, "invalid-field");
+    assert_eq!(refused.body["errors"][0]["pointer"], "/level");
+    till.service.stop().await;
+}

@@ -9,7 +9,7 @@ use testkit::{Client, Response, eventually};
 use crate::{
     fleet::{Worker, reaches},
     gpu::{Gpu, Instance},
-    world::{Service, World, submit},
+    world::{Service, World, fox, submit},
 };
 
 /// A platform that runs workers.
@@ -82,6 +82,53 @@ pub(crate) async fn items(admin: &Client, path: &str) -> Vec<Value> {
 pub(crate) async fn patch(admin: &Client, pool: &str, workers: Value) -> Response {
     let etag = admin.get(pool).await.expect(200).header("etag").unwrap().to_owned();
     admin.patch(pool, &etag, json!({ "workers": workers })).await
+}
+
+#[tokio::test]
+async fn jobs_on_instances_of_their_own_tenant_cost_nothing_as_the_instances_are_charged() {
+    let site = Site::new().await;
+    site.gpu.set_price("small", "3.6", "USD");
+    let service = site.world.start().await;
+    let admin = site.world.admin(&service);
+    let body = json!({ "name": "acme", "gpu_specs": ["small"], "tenant_id": site.tenant, "dedicated": true,
+                       "workers": workers(1, 1) });
+    let id = admin.post("/v1/platform-pools", body).await.expect(201).str("id").to_owned();
+    let pool = format!("/v1/platform-pools/{id}");
+    let instance = site.gpu.have(1).await.remove(0);
+    let worker = site.register(&service, &pool, &instance).await;
+    let member = site.world.member(&service, site.tenant);
+    let quote = eventually("there is a price", async || {
+        let quote = member.post("/v1/jobs/quote", fox()).await.expect(200).body;
+        quote["costs"][0].is_object().then_some(quote)
+    })
+    .await;
+    assert_eq!((&quote["costs"][0]["p50"], &quote["costs"][0]["p90"]), (&json!("0"), &json!("0")));
+    let job = submit(&member, json!({ "max_cost": { "amount": "0.000001", "currency": "USD" } })).await;
+    let work = worker.work().await;
+    let _ = worker.progress(&work, 1).await.expect(200);
+    let mut conn = site.world.db.admin().await;
+    let passed = "update jobs.attempts set assigned_at = now() - interval '100 s', working_at = now() - interval '60 s'";
+    sqlx::query(passed).execute(&mut conn).await.unwrap();
+    let _ = worker.complete(&work).await.expect(200);
+    let done = reaches(&member, job.str("id"), "succeeded").await;
+    assert_eq!(done.body["cost"], json!({ "amount": "0", "currency": "USD", "seconds": 60 }));
+    // beside it is a worker that is no instance: jobs on it cost what it costs
+    let outside = Worker::start(&site.world, &service, &id, "outside").await;
+    let (first, second) = (
+        submit(&member, json!({})).await.str("id").to_owned(),
+        submit(&member, json!({})).await.str("id").to_owned(),
+    );
+    let (own, other) = (worker.work().await, outside.work().await);
+    let _ = outside.progress(&other, 1).await.expect(200);
+    let _ = worker.complete(&own).await.expect(200);
+    let _ = outside.complete(&other).await.expect(200);
+    assert!([&first, &second].contains(&&other.job));
+    let prices = async |job: &str| {
+        let attempts = member.get(&format!("/v1/jobs/{job}/attempts")).await.expect(200);
+        attempts.body["items"][0]["price_per_hour"].clone()
+    };
+    assert_eq!((prices(&own.job).await, prices(&other.job).await), (json!("0"), json!("3.6")));
+    service.stop().await;
 }
 
 #[tokio::test]

@@ -46,6 +46,8 @@ struct Inner {
     wanted_back: BTreeMap<String, i64>,
     /// How often spare units were asked for.
     asked: usize,
+    /// What is said of tenants that may start nothing.
+    spent: Vec<Value>,
     /// Prices per hour and currencies, by specification.
     prices: BTreeMap<String, (String, String)>,
 }
@@ -64,6 +66,7 @@ impl Gpu {
         let router = Router::new()
             .route("/internal/v1/instances/{id}", instance)
             .route("/internal/v1/events", get(events))
+            .route("/internal/v1/allowances", get(spent))
             .route("/internal/v1/spare-units", get(spare))
             .route("/internal/v1/gpu-specs/{name}", get(spec))
             .with_state(gpu.clone());
@@ -117,6 +120,13 @@ impl Gpu {
     pub(crate) fn set_price(&self, gpu_spec: &str, price: &str, currency: &str) {
         let price = (price.to_owned(), currency.to_owned());
         self.with(|inner| inner.prices.insert(gpu_spec.to_owned(), price));
+    }
+
+    /// Says that this tenant, and no other, may start nothing; or that all may.
+    pub(crate) fn set_spent(&self, tenant: Option<(ids::TenantId, &str, Option<&str>)>) {
+        type Spent<'a> = (ids::TenantId, &'a str, Option<&'a str>);
+        let item = |(tenant, reason, renews_at): Spent<'_>| json!({ "tenant_id": tenant, "reason": reason, "message": "Nothing is left.", "renews_at": renews_at });
+        self.with(|inner| inner.spent = tenant.map(item).into_iter().collect());
     }
 
     /// Gives the unit of an instance to another one.
@@ -184,6 +194,14 @@ fn away() -> Response {
 
 fn not_found() -> Response {
     problem(StatusCode::NOT_FOUND, "not-found", "Not found.")
+}
+
+async fn spent(State(gpu): State<Gpu>) -> Response {
+    gpu.with(
+        |inner| {
+            if inner.is_away { away() } else { Json(json!({ "items": inner.spent })).into_response() }
+        },
+    )
 }
 
 async fn order(State(gpu): State<Gpu>, Path(id): Path<String>, Json(order): Json<Value>) -> Response {

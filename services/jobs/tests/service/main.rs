@@ -5,6 +5,7 @@
 mod arrivals;
 mod artifacts;
 mod attempts;
+mod budgets;
 mod capacity;
 mod costs;
 mod database;

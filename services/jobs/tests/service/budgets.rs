@@ -1,0 +1,97 @@
+//! Budgets of tenants, which the gpu service has.
+
+use ids::TenantId;
+use serde_json::{Value, json};
+use testkit::{Client, eventually};
+
+use crate::{
+    fleet::{Worker, reaches},
+    gpu::Gpu,
+    world::{World, pool, submit},
+};
+
+async fn world() -> (World, Gpu) {
+    let (mut world, gpu) = (World::new().await, Gpu::start().await);
+    let endpoint = json!({ "url": gpu.url, "token": testkit::service_token("jobs") });
+    let fleet = json!({ "gpu": endpoint, "jobs_url": "http://127.0.0.1:1" });
+    world.config.fleet = Some(serde_json::from_value(fleet).unwrap());
+    (world, gpu)
+}
+
+async fn waits_because(member: &Client, job: &str, reason: Value) {
+    eventually(&format!("{job} waits because of {reason}"), async || {
+        let read = member.get(&format!("/v1/jobs/{job}")).await.expect(200);
+        (read.body["state"] == "queued" && read.body["reason"] == reason).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn jobs_of_a_tenant_that_has_spent_its_budget_wait_until_there_is_more() {
+    let (world, gpu) = world().await;
+    let service = world.start().await;
+    let pool = pool(&world.admin(&service)).await;
+    let worker = Worker::start(&world, &service, &pool, "one").await;
+    let tenant = TenantId::new();
+    let (member, other) = (world.member(&service, tenant), world.member(&service, TenantId::new()));
+    let first = submit(&member, json!({})).await.str("id").to_owned();
+    let work = worker.work().await;
+    let _ = worker.progress(&work, 3).await.expect(200);
+    let renews_at = "2099-01-01T00:00:00Z";
+    gpu.set_spent(Some((tenant, "budget_exhausted", Some(renews_at))));
+    // as instances are
+    assert_eq!(worker.stop(&work).await, "preempted");
+    let _ = worker.leave(&work).await.expect(200);
+    waits_because(&member, &first, json!("budget_exhausted")).await;
+    let urgent = submit(&member, json!({ "level": "urgent" })).await.str("id").to_owned();
+    waits_because(&member, &urgent, json!("budget_exhausted")).await;
+    let why = member.get(&format!("/v1/jobs/{urgent}/explanation")).await.expect(200);
+    assert_eq!((why.str("code"), why.str("until")), ("budget_exhausted", renews_at));
+    // others go on; and what was said holds while the gpu service is away, for the next scheduler, too
+    for is_away in [false, true] {
+        gpu.set_away(is_away);
+        let theirs = submit(&other, json!({})).await.str("id").to_owned();
+        let work = worker.work().await;
+        assert_eq!(work.job, theirs);
+        let _ = worker.complete(&work).await.expect(200);
+    }
+    service.stop().await;
+    let service = world.start().await;
+    let (worker, member) = (worker.through(&service), world.member(&service, tenant));
+    let other = world.member(&service, TenantId::new());
+    let theirs = submit(&other, json!({})).await.str("id").to_owned();
+    let work = worker.work().await;
+    assert_eq!(work.job, theirs);
+    let _ = worker.complete(&work).await.expect(200);
+
+    gpu.set_spent(None);
+    gpu.set_away(false);
+    for job in [&urgent, &first] {
+        let work = worker.work().await;
+        assert_eq!(work.job, *job);
+        let _ = worker.complete(&work).await.expect(200);
+        reaches(&member, job, "succeeded").await;
+    }
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn while_it_is_not_known_what_a_tenant_may_spend_what_runs_goes_on() {
+    let (world, gpu) = world().await;
+    let service = world.start().await;
+    let pool = pool(&world.admin(&service)).await;
+    let worker = Worker::start(&world, &service, &pool, "one").await;
+    let tenant = TenantId::new();
+    let member = world.member(&service, tenant);
+    let first = submit(&member, json!({})).await.str("id").to_owned();
+    let work = worker.work().await;
+    let second = submit(&member, json!({})).await.str("id").to_owned();
+    gpu.set_spent(Some((tenant, "allowance_expired", None)));
+    waits_because(&member, &second, json!("allowance_expired")).await;
+    assert_eq!(worker.poll(Some(&work), 1).await.expect(200).body["instruction"], Value::Null);
+    let _ = worker.complete(&work).await.expect(200);
+    reaches(&member, &first, "succeeded").await;
+    gpu.set_spent(None);
+    assert_eq!(worker.work().await.job, second);
+    service.stop().await;
+}
