@@ -18,7 +18,8 @@ use std::{
 
 use api::{Problem, ProblemType};
 use auth::{
-    API_KEY_PREFIX, ApiKey, Grant, HasAuth, Refused, SessionSecret, session_cookie_name, sign_in_cookie_name,
+    API_KEY_PREFIX, ApiKey, Grant, HasAuth, Refused, SessionSecret, device_cookie_name, session_cookie_name,
+    sign_in_cookie_name,
 };
 use axum::http::{HeaderMap, HeaderValue, header, request::Parts};
 use clients::{Endpoint, identity};
@@ -318,15 +319,23 @@ fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
         .find_map(|pair| pair.trim().strip_prefix(name)?.strip_prefix('='))
 }
 
-/// Removes all cookies, but for the one with which a browser ends a sign-in with a provider.
+/// Removes all cookies, but for those that a sign-in needs: the one with which a browser ends a sign-in with a provider, and the
+/// one that says where somebody has signed in before.
 pub(super) fn strip_cookies(parts: &mut Parts, public_url: &Url) {
-    let name = sign_in_cookie_name(public_url.scheme() == "https");
-    let kept = match parts.uri.path().starts_with("/v1/sign-in/") {
-        true => cookie(&parts.headers, name).and_then(|value| format!("{name}={value}").parse().ok()),
-        false => None,
+    let secure = public_url.scheme() == "https";
+    let names: &[&str] = match parts.uri.path() {
+        "/v1/sessions" | "/v1/sessions/passkey" => &[device_cookie_name(secure)],
+        path if path.starts_with("/v1/sign-in/") => {
+            &[sign_in_cookie_name(secure), device_cookie_name(secure)]
+        }
+        _ => &[],
     };
+    let found = names.iter().filter_map(|name| Some(format!("{name}={}", cookie(&parts.headers, name)?)));
+    let kept = found.collect::<Vec<_>>().join("; ");
     parts.headers.remove(header::COOKIE);
-    if let Some(kept) = kept {
+    if !kept.is_empty()
+        && let Ok(kept) = kept.parse()
+    {
         parts.headers.insert(header::COOKIE, kept);
     }
 }

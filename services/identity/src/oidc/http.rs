@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     error::Error,
-    session::{Client, Cookie},
+    session::{Client, Cookie, Devices},
     state::AppState,
 };
 
@@ -115,8 +115,11 @@ async fn redeem_sign_in(
         SignInAttempt::resume(&headers, &state.cipher, secure, &provider.config.id, given, state.now());
     let attempt = attempt.ok_or(Error::SignInFailed)?;
     let forget = attempt::forget(secure)?;
-    match finish(&state, provider, &attempt, &response, &client, &request).await {
-        Ok(Some(session)) => Ok(redirect(StatusCode::SEE_OTHER, &attempt.return_to, [session, forget])?),
+    let devices = Devices::read(&headers, &state.cipher, secure, state.now());
+    match finish(&state, provider, &attempt, &response, &client, &request, devices).await {
+        Ok(Some([session, device])) => {
+            Ok(redirect(StatusCode::SEE_OTHER, &attempt.return_to, [session, device, forget])?)
+        }
         Ok(None) => Ok(redirect(StatusCode::SEE_OTHER, &attempt.return_to, [forget])?),
         Err(error) => {
             let problem = Problem::from(error);
@@ -126,7 +129,7 @@ async fn redeem_sign_in(
     }
 }
 
-/// Returns the cookie of the session; none if an account was linked.
+/// Returns the cookies of the session and of the browser; none if an account was linked.
 async fn finish(
     state: &AppState,
     provider: &Provider,
@@ -134,7 +137,8 @@ async fn finish(
     response: &Callback,
     client: &Client,
     request: &audit::Request,
-) -> Result<Option<HeaderValue>, Error> {
+    devices: Devices,
+) -> Result<Option<[HeaderValue; 2]>, Error> {
     let Some(code) = &response.code else {
         tracing::info!(
             provider = provider.config.id,
@@ -153,8 +157,10 @@ async fn finish(
         return Ok(None);
     }
     let opened = sign_in::sign_in(state, provider, &person, client, request).await.inspect_err(refused)?;
+    let cookie = Cookie::new(state.oidc.is_secure());
+    let device = devices.remember(state, cookie, opened.email())?;
     let secret = opened.secret.ok_or_else(|| anyhow::anyhow!("a session without a cookie"))?;
-    Cookie::new(state.oidc.is_secure()).set(&secret, state.config.sessions.session_seconds).map(Some)
+    Ok(Some([cookie.set(&secret, state.config.sessions.session_seconds)?, device]))
 }
 
 fn redirect<const N: usize>(

@@ -10,7 +10,7 @@ use super::{model::Person, provider::Provider, store};
 use crate::{
     error::Error,
     invitation, membership, scope,
-    session::{Client, Holder, NewSession, Opened, open},
+    session::{Client, Holder, NewSession, Opened, open, remember_network},
     state::AppState,
     tenant::{self, TenantState},
     user,
@@ -46,6 +46,7 @@ pub(super) async fn sign_in(
     scope::user(&mut tx, id).await?;
     let holder = Holder::find(&mut tx, id).await?.ok_or(Error::NoAccount)?;
     add_memberships(&mut tx, provider, person, id).await?;
+    remember_network(&mut tx, state, client.address, &holder.user.email).await?;
     let new = NewSession { tenant: None, cookie: true, client };
     let opened = open(&mut tx, state, holder, &new).await?;
     opened.record(&mut tx, request, StatusCode::SEE_OTHER).await?;

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     error::Error,
     scope,
-    session::{self, Attempt, Client, Cookie, Holder, NewSession, SessionTokens},
+    session::{self, Attempt, Client, Cookie, Devices, Holder, NewSession, SessionTokens},
     state::AppState,
 };
 
@@ -68,7 +68,7 @@ async fn create_passkey_challenge(
 /// Creates a session with a passkey, which takes the place of e-mail address, password and second factor.
 ///
 /// Unknown and deleted passkeys, and answers that are not valid, get the same 401. After several failures, sign-in with
-/// passkeys is locked for up to a minute for the client's address (429).
+/// passkeys is locked for up to a minute for the client's address (429). Wrong passwords do not lock it.
 #[utoipa::path(
     post, path = "/v1/sessions/passkey", operation_id = "create_passkey_session", tag = "passkeys", security(()),
     request_body = PasskeyCredentials,
@@ -79,11 +79,12 @@ async fn create_passkey_session(
     State(state): State<AppState>,
     client: Client,
     cookie: Cookie,
+    devices: Devices,
     request: audit::Request,
     Json(credentials): Json<PasskeyCredentials>,
 ) -> Result<(HeaderMap, Json<SessionTokens>), Problem> {
     let (tokens, secret) = sign_in(&state, &client, &request, &credentials).await?;
-    Ok((session::sign_in_headers(&state, cookie, secret.as_ref())?, Json(tokens)))
+    Ok((session::sign_in_headers(&state, cookie, devices, secret.as_ref(), &tokens)?, Json(tokens)))
 }
 
 async fn sign_in(
@@ -106,6 +107,7 @@ async fn sign_in(
         return Err(Error::PasskeyRefused);
     };
     let holder = Holder::find(&mut tx, user).await?.ok_or(Error::PasskeyRefused)?;
+    session::remember_network(&mut tx, state, client.address, &holder.user.email).await?;
     let new = NewSession { tenant: credentials.tenant_id, cookie: credentials.cookie, client };
     let opened = session::open(&mut tx, state, holder, &new).await?;
     opened.record(&mut tx, request, StatusCode::OK).await?;

@@ -1,103 +1,194 @@
 //! Password attempts. Each failure makes the next attempt wait longer, whether or not the account exists.
 //!
-//! Failures are counted by client address (a client that tries many accounts), by account and network (a client that
-//! tries one account), and by account alone (many clients that try one account). The last count neither includes nor
-//! locks networks with an earlier sign-in to the account: strangers cannot lock its owner out there.
+//! Attempts are counted in lanes, of which guessing closes only its own
+//! ([ADR 9](../../../../docs/adr/0009-sign-in-throttle.md)):
+//!
+//! - a browser in which somebody has signed in to the account before ([`Devices`]): by itself, whatever happens elsewhere;
+//! - other clients: by client address (a client that tries many accounts), and by account and network (a client that tries one
+//!   account);
+//! - those in networks without an earlier sign-in to the account, while it is under attack from such networks: each network has
+//!   one attempt, then waits for a minute and longer. So the owner gets in from anywhere with the right password, and a guesser
+//!   needs a new network for each guess. The number of such networks is limited, too.
+//!
 //! The counts are in the database, so all replicas count together. The gateway limits the rate by client.
 //!
-//! A client in a known network of an account gets another answer than elsewhere while the account is under a
-//! distributed attack. Only users of that network can learn from it that the account exists.
-//!
-//! A passkey cannot be guessed: failures with one count for the client alone, so that no other client locks the owner of a passkey
-//! out.
+//! A passkey cannot be guessed, and an account of a provider not here: failures with a passkey count for the client alone, in a
+//! lane of its own, and the provider limits its own sign-ins.
 
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
+use sqlx::PgConnection;
 
-use super::store;
+use super::{device::Devices, store};
 use crate::{client_address::ClientAddress, error::Error, state::AppState};
 
-/// Failures without a lock, of one account in one network.
-const FREE_IN_NETWORK: i32 = 5;
-/// Failures without a lock, of one client with all accounts.
-const FREE_OF_CLIENT: i32 = 20;
-/// Failures without a lock, of one account from all networks that are not known.
-const FREE_OF_ACCOUNT: i32 = 100;
-const LONGEST_LOCK: SignedDuration = SignedDuration::from_secs(60);
-/// The time in which one failure is forgotten.
-const FORGET_ONE: SignedDuration = SignedDuration::from_secs(60);
-/// How long a network is known after a sign-in.
+/// How failures of one lane are answered.
+#[derive(Debug, Clone, Copy)]
+struct Rule {
+    /// Failures without a lock.
+    free: i32,
+    /// The first lock; each further failure doubles it.
+    first: SignedDuration,
+    longest: SignedDuration,
+    /// The time in which one failure is forgotten.
+    forget_one: SignedDuration,
+}
+
+const SECOND: SignedDuration = SignedDuration::from_secs(1);
+const MINUTE: SignedDuration = SignedDuration::from_secs(60);
+const HOUR: SignedDuration = SignedDuration::from_hours(1);
+
+/// Of one account in one network, or in one browser.
+const OF_NETWORK: Rule = Rule { free: 5, first: SECOND, longest: MINUTE, forget_one: MINUTE };
+/// Of one client with all accounts.
+const OF_CLIENT: Rule = Rule { free: 20, first: SECOND, longest: MINUTE, forget_one: MINUTE };
+/// Of one account from all networks that are not known: more than these are an attack.
+const OF_ACCOUNT: Rule = Rule { free: 100, first: SECOND, longest: MINUTE, forget_one: MINUTE };
+/// Of one account under attack, in a network that is not known.
+const UNDER_ATTACK: Rule = Rule { free: 0, first: MINUTE, longest: HOUR, forget_one: HOUR };
+/// Networks that are not known and fail during an attack: more of them lock the others out.
+const ATTACKERS: Rule = Rule { free: 1000, first: SECOND, longest: MINUTE, forget_one: MINUTE };
+
+/// What is in place of the network in the count of an account from all networks that are not known.
+const ALL_NETWORKS: &str = "";
+/// In the count of those networks.
+const NUMBER_OF_NETWORKS: &str = "*";
+
+/// How long a network is known, and a browser, after a sign-in.
 pub(super) const KNOWN_FOR: SignedDuration = SignedDuration::from_hours(90 * 24);
 
-/// Duration of the lock after this number of failures.
-fn lock_after(failures: i32, free: i32) -> SignedDuration {
-    match u32::try_from(failures - free) {
-        Err(_) | Ok(0) => SignedDuration::ZERO,
-        Ok(more) => SignedDuration::from_secs(1 << (more - 1).min(6)).min(LONGEST_LOCK),
+impl Rule {
+    /// Duration of the lock after this number of failures.
+    fn lock_after(self, failures: i32) -> SignedDuration {
+        match u32::try_from(failures - self.free) {
+            Err(_) | Ok(0) => SignedDuration::ZERO,
+            Ok(more) => (self.first * (1 << (more - 1).min(6))).min(self.longest),
+        }
     }
+}
+
+/// By what attempts are counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Lane {
+    /// Hash of the account; empty for all accounts.
+    pub(super) account: Vec<u8>,
+    /// The client or its network, or what stands for it.
+    pub(super) network: String,
+}
+
+/// SHA-256 of the e-mail address, whatever its case.
+pub(super) fn account(email: &str) -> Vec<u8> {
+    Sha256::digest(email.to_lowercase().as_bytes()).to_vec()
 }
 
 /// One attempt at an account's password. Begin it before the password is hashed, and record its result.
 pub(crate) struct Attempt {
-    origin: Origin,
-    /// How many of the counts a failure adds to: of the client, of the account in its network, of the account.
-    counts: usize,
-}
-
-/// What an attempt is counted by.
-pub(super) struct Origin {
-    /// SHA-256 of the lower-case e-mail address.
-    pub(super) account: Vec<u8>,
-    /// The client, as [`ClientAddress::host`].
-    pub(super) host: String,
-    /// The client's network, as [`ClientAddress::network`].
-    pub(super) network: String,
+    lanes: Vec<(Lane, Rule)>,
+    /// The lane that a right password clears.
+    own: Option<Lane>,
+    /// The account and network that become known by a right password.
+    place: Option<Lane>,
+    /// The account, if the network is not known for it: failures are counted for all such networks together.
+    stranger_to: Option<Vec<u8>>,
+    is_under_attack: bool,
 }
 
 impl Attempt {
+    /// An attempt to sign in.
+    ///
     /// # Errors
     /// If sign-in is locked for this client, or for this account.
-    pub(crate) async fn begin(state: &AppState, client: ClientAddress, email: &str) -> Result<Self, Error> {
-        let account = Sha256::digest(email.to_lowercase().as_bytes()).to_vec();
-        let origin = Origin { account, host: client.host(), network: client.network() };
+    pub(crate) async fn begin(
+        state: &AppState,
+        client: ClientAddress,
+        email: &str,
+        devices: &Devices,
+    ) -> Result<Self, Error> {
+        let account = account(email);
+        let place = Lane { account: account.clone(), network: client.network() };
+        if let Some(id) = devices.id(&account) {
+            let own = Lane { account, network: format!("device {id}") };
+            let lanes = vec![(own.clone(), OF_NETWORK)];
+            return Self::open(state, Self::of(lanes, Some(own), Some(place))).await;
+        }
         let now = state.now();
         let mut tx = state.db.platform().await?;
-        let is_known = store::is_known(&mut tx, &origin, now - KNOWN_FOR).await?;
-        let until = store::locked_until(&mut tx, &origin, is_known).await?;
+        let is_known = store::is_known(&mut tx, &place, now - KNOWN_FOR).await?;
+        let attack = Lane { account: account.clone(), network: ALL_NETWORKS.to_owned() };
+        let failures = store::failures(&mut tx, &attack, now, OF_ACCOUNT.forget_one).await?;
         tx.commit().await?;
-        refuse_until(until, now)?;
-        Ok(Self { origin, counts: if is_known { 2 } else { 3 } })
+        let is_under_attack = !is_known && failures > OF_ACCOUNT.free;
+        let mut attempt =
+            Self::by_network(client, place, if is_under_attack { UNDER_ATTACK } else { OF_NETWORK });
+        attempt.stranger_to = (!is_known).then_some(account);
+        attempt.is_under_attack = is_under_attack;
+        Self::open(state, attempt).await
+    }
+
+    /// An attempt of a person who has signed in, at their own password or code.
+    ///
+    /// # Errors
+    /// If it is locked in this client's network.
+    pub(crate) async fn begin_signed_in(
+        state: &AppState,
+        client: ClientAddress,
+        email: &str,
+    ) -> Result<Self, Error> {
+        let place = Lane { account: account(email), network: client.network() };
+        Self::open(state, Self::by_network(client, place, OF_NETWORK)).await
     }
 
     /// An attempt with a passkey.
     ///
     /// # Errors
-    /// If sign-in is locked for this client.
+    /// If sign-in with passkeys is locked for this client.
     pub(crate) async fn begin_with_passkey(state: &AppState, client: ClientAddress) -> Result<Self, Error> {
-        let origin = Origin { account: Vec::new(), host: client.host(), network: client.network() };
+        let lane = Lane { account: Vec::new(), network: format!("passkey {}", client.host()) };
+        Self::open(state, Self::of(vec![(lane, OF_CLIENT)], None, None)).await
+    }
+
+    fn of(lanes: Vec<(Lane, Rule)>, own: Option<Lane>, place: Option<Lane>) -> Self {
+        Self { lanes, own, place, stranger_to: None, is_under_attack: false }
+    }
+
+    fn by_network(client: ClientAddress, place: Lane, rule: Rule) -> Self {
+        let host = Lane { account: Vec::new(), network: client.host() };
+        let lanes = vec![(host, OF_CLIENT), (place.clone(), rule)];
+        Self::of(lanes, Some(place.clone()), Some(place))
+    }
+
+    /// Refuses the attempt while one of its lanes is locked.
+    async fn open(state: &AppState, attempt: Self) -> Result<Self, Error> {
+        let mut lanes: Vec<_> = attempt.lanes.iter().map(|(lane, _)| lane.clone()).collect();
+        if attempt.is_under_attack
+            && let Some(account) = &attempt.stranger_to
+        {
+            lanes.push(Lane { account: account.clone(), network: NUMBER_OF_NETWORKS.to_owned() });
+        }
         let mut tx = state.db.platform().await?;
-        let until = store::locked_until(&mut tx, &origin, true).await?;
+        let until = store::locked_until(&mut tx, &lanes).await?;
         tx.commit().await?;
-        refuse_until(until, state.now())?;
-        Ok(Self { origin, counts: 1 })
+        match until.and_then(|until| remaining_seconds(until, state.now())) {
+            Some(seconds) => Err(Error::SignInLocked { seconds }),
+            None => Ok(attempt),
+        }
     }
 
     /// Records a wrong password or passkey.
     pub(crate) async fn failed(self, state: &AppState) -> Result<(), Error> {
-        let Origin { account, host, network } = &self.origin;
         let now = state.now();
         let mut tx = state.db.platform().await?;
+        let mut of_network = 0;
         // always in this order, so that concurrent attempts do not deadlock
-        let counts: [(&[u8], &str, i32); 3] = [
-            (&[], host, FREE_OF_CLIENT),
-            (account, network, FREE_IN_NETWORK),
-            (account, "", FREE_OF_ACCOUNT),
-        ];
-        for (account, network, free) in counts.into_iter().take(self.counts) {
-            let failures = store::count_failure(&mut tx, account, network, now, FORGET_ONE).await?;
-            let lock = lock_after(failures, free);
-            if lock.is_positive() {
-                store::lock_until(&mut tx, account, network, now + lock).await?;
+        for (lane, rule) in &self.lanes {
+            of_network = count(&mut tx, lane, *rule, now).await?;
+        }
+        if let Some(account) = self.stranger_to {
+            let all = Lane { account: account.clone(), network: ALL_NETWORKS.to_owned() };
+            store::count_failure(&mut tx, &all, now, OF_ACCOUNT.forget_one).await?;
+            if self.is_under_attack && of_network == 1 {
+                let number = Lane { account, network: NUMBER_OF_NETWORKS.to_owned() };
+                count(&mut tx, &number, ATTACKERS, now).await?;
             }
         }
         Ok(tx.commit().await?)
@@ -107,17 +198,35 @@ impl Attempt {
     /// networks stay, or an attacker could clear the former with an account of their own.
     pub(crate) async fn succeeded(self, state: &AppState) -> Result<(), Error> {
         let mut tx = state.db.platform().await?;
-        store::clear_failures(&mut tx, &self.origin).await?;
-        store::remember_network(&mut tx, &self.origin, state.now()).await?;
+        if let Some(own) = &self.own {
+            store::clear_failures(&mut tx, own).await?;
+        }
+        if let Some(place) = &self.place {
+            store::remember_network(&mut tx, place, state.now()).await?;
+        }
         Ok(tx.commit().await?)
     }
 }
 
-fn refuse_until(until: Option<Timestamp>, now: Timestamp) -> Result<(), Error> {
-    match until.and_then(|until| remaining_seconds(until, now)) {
-        Some(seconds) => Err(Error::SignInLocked { seconds }),
-        None => Ok(()),
+/// Records that the owner of the account with this e-mail address has signed in from the client's network, without a password.
+pub(crate) async fn remember_network(
+    tx: &mut PgConnection,
+    state: &AppState,
+    client: ClientAddress,
+    email: &str,
+) -> sqlx::Result<()> {
+    let place = Lane { account: account(email), network: client.network() };
+    store::remember_network(tx, &place, state.now()).await
+}
+
+/// Counts a failure in a lane, and locks it if there are too many. Returns their number.
+async fn count(tx: &mut PgConnection, lane: &Lane, rule: Rule, now: Timestamp) -> sqlx::Result<i32> {
+    let failures = store::count_failure(tx, lane, now, rule.forget_one).await?;
+    let lock = rule.lock_after(failures);
+    if lock.is_positive() {
+        store::lock_until(tx, lane, now + lock).await?;
     }
+    Ok(failures)
 }
 
 /// Whole seconds until a lock has ended, rounded up; none if it has.
@@ -131,10 +240,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lock_doubles_up_to_a_minute() {
-        let seconds: Vec<_> = (0..16).map(|n| lock_after(n, 5).as_secs()).collect();
-        assert_eq!(seconds, [0, 0, 0, 0, 0, 0, 1, 2, 4, 8, 16, 32, 60, 60, 60, 60]);
-        assert_eq!(lock_after(i32::MAX, 5).as_secs(), 60);
+    fn the_lock_doubles_up_to_the_longest() {
+        let seconds = |rule: Rule| (0..16).map(|n| rule.lock_after(n).as_secs()).collect::<Vec<_>>();
+        assert_eq!(seconds(OF_NETWORK), [0, 0, 0, 0, 0, 0, 1, 2, 4, 8, 16, 32, 60, 60, 60, 60]);
+        assert_eq!(seconds(UNDER_ATTACK)[..9], [0, 60, 120, 240, 480, 960, 1920, 3600, 3600]);
+        assert_eq!(OF_NETWORK.lock_after(i32::MAX).as_secs(), 60);
     }
 
     #[test]

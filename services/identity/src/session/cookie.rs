@@ -3,7 +3,7 @@
 //! The gateway sets `X-Forwarded-Proto` to the scheme of the public URL. Without the header the cookie is `Secure`.
 
 use api::Problem;
-use auth::{SessionSecret, session_cookie_name};
+use auth::{SessionSecret, device_cookie_name, session_cookie_name};
 use axum::{
     extract::FromRequestParts,
     http::{HeaderValue, request::Parts},
@@ -47,8 +47,25 @@ impl Cookie {
         self.header("", 0)
     }
 
+    /// Whether the browser uses `https`.
+    pub(super) fn is_secure(self) -> bool {
+        self.secure
+    }
+
+    /// `Set-Cookie` of the browser itself: see [`super::Devices`].
+    ///
+    /// # Errors
+    /// Never in practice.
+    pub(super) fn device(self, value: &str, seconds: i64) -> Result<HeaderValue, Error> {
+        self.named(device_cookie_name(self.secure), value, seconds)
+    }
+
     fn header(self, value: &str, seconds: u32) -> Result<HeaderValue, Error> {
-        let (name, secure) = (session_cookie_name(self.secure), if self.secure { "; Secure" } else { "" });
+        self.named(session_cookie_name(self.secure), value, seconds.into())
+    }
+
+    fn named(self, name: &str, value: &str, seconds: i64) -> Result<HeaderValue, Error> {
+        let secure = if self.secure { "; Secure" } else { "" };
         let text = format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}");
         let mut header = HeaderValue::from_str(&text).map_err(anyhow::Error::from)?;
         header.set_sensitive(true);

@@ -11,6 +11,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::{
     client::Client,
     cookie::Cookie,
+    device::Devices,
     list,
     model::{Credentials, Refresh, SessionTokens},
     refresh, sign_in,
@@ -32,7 +33,8 @@ const NO_STORE: [(HeaderName, &str); 1] = [(header::CACHE_CONTROL, "no-store")];
 ///
 /// An unknown e-mail address and a wrong password get the same 401. After several failures, sign-in is locked
 /// for up to a minute (429): for the account in the client's network, or for all accounts from the client's address.
-/// After many from elsewhere, it is locked for the account in networks from which nobody has signed in to it.
+/// After many failures from elsewhere, a network from which nobody has signed in to the account is locked after its first one,
+/// for up to an hour. A browser that sends the cookie of an earlier sign-in is locked by its own failures only.
 #[utoipa::path(
     post, path = "/v1/sessions", operation_id = "create_session", tag = "sessions", security(()),
     request_body = Credentials,
@@ -45,11 +47,12 @@ async fn create_session(
     State(state): State<AppState>,
     client: Client,
     cookie: Cookie,
+    devices: Devices,
     request: api::audit::Request,
     Json(credentials): Json<Credentials>,
 ) -> Result<(HeaderMap, Json<SessionTokens>), Problem> {
-    let (tokens, secret) = sign_in::sign_in(&state, &client, &request, credentials).await?;
-    Ok((sign_in_headers(&state, cookie, secret.as_ref())?, Json(tokens)))
+    let (tokens, secret) = sign_in::sign_in(&state, &client, &devices, &request, credentials).await?;
+    Ok((sign_in_headers(&state, cookie, devices, secret.as_ref(), &tokens)?, Json(tokens)))
 }
 
 /// The headers of a response that no cache may keep.
@@ -57,18 +60,21 @@ pub(crate) fn not_stored() -> HeaderMap {
     HeaderMap::from_iter([(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))])
 }
 
-/// The headers of a response that begins a session, with its cookie if it has one.
+/// The headers of a response that begins a session: with the cookies of the session and of the browser, if it is a browser's.
 ///
 /// # Errors
 /// If the secret cannot be in a header.
 pub(crate) fn sign_in_headers(
     state: &AppState,
     cookie: Cookie,
+    devices: Devices,
     secret: Option<&SessionSecret>,
+    tokens: &SessionTokens,
 ) -> Result<HeaderMap, Error> {
     let mut headers = not_stored();
     if let Some(secret) = secret {
-        headers.insert(header::SET_COOKIE, cookie.set(secret, state.config.sessions.session_seconds)?);
+        headers.append(header::SET_COOKIE, cookie.set(secret, state.config.sessions.session_seconds)?);
+        headers.append(header::SET_COOKIE, devices.remember(state, cookie, &tokens.user.email)?);
     }
     Ok(headers)
 }

@@ -83,7 +83,7 @@ pub(crate) struct SessionTokens {
     /// When the session ends, regardless of refreshes.
     pub(super) session_expires_at: Timestamp,
     /// The user who signed in.
-    pub(super) user: User,
+    pub(crate) user: User,
     /// The tenant that the tokens are for.
     pub(super) tenant: Option<TenantRef>,
     /// The user's role in that tenant.

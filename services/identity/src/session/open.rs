@@ -32,6 +32,11 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
+    /// The e-mail address of the user.
+    pub(crate) fn email(&self) -> &str {
+        &self.issued.holder.user.email
+    }
+
     /// Records the sign-in in the audit log of the tenant for which the session acts, or of the platform. Call it last in the
     /// transaction.
     ///

@@ -7,6 +7,7 @@ use axum::http::StatusCode;
 use super::{
     attempt::Attempt,
     client::Client,
+    device::Devices,
     model::{Credentials, SessionTokens},
     open::{NewSession, open},
     rights::Holder,
@@ -25,12 +26,13 @@ use crate::{
 pub(super) async fn sign_in(
     state: &AppState,
     client: &Client,
+    devices: &Devices,
     request: &audit::Request,
     credentials: Credentials,
 ) -> Result<(SessionTokens, Option<SessionSecret>), Error> {
     // the permit comes first, so that concurrent attempts cannot pass the lock together
     let permit = state.hasher.permit().await?;
-    let attempt = Attempt::begin(state, client.address, &credentials.email).await?;
+    let attempt = Attempt::begin(state, client.address, &credentials.email, devices).await?;
     let mut tx = state.db.platform().await?;
     let account = user::find_account(&mut tx, &credentials.email).await?;
     tx.commit().await?;

@@ -5,7 +5,7 @@ use ids::{SessionId, TenantId, UserId};
 use jiff::{SignedDuration, Timestamp};
 use sqlx::PgConnection;
 
-use super::{attempt::Origin, client::Client, list::Session, model::EndReason};
+use super::{attempt::Lane, client::Client, list::Session, model::EndReason};
 use crate::{revocation, scope};
 
 /// A session to add.
@@ -284,16 +284,12 @@ pub(super) async fn clock(conn: &mut PgConnection) -> sqlx::Result<Timestamp> {
 }
 
 /// Returns whether somebody has signed in to the account from the network since `since`.
-pub(super) async fn is_known(
-    conn: &mut PgConnection,
-    origin: &Origin,
-    since: Timestamp,
-) -> sqlx::Result<bool> {
+pub(super) async fn is_known(conn: &mut PgConnection, place: &Lane, since: Timestamp) -> sqlx::Result<bool> {
     sqlx::query_scalar!(
         "select exists(select from known_networks
              where account = $1 and network = $2 and last_signed_in_at > $3) as \"exists!\"",
-        origin.account,
-        origin.network,
+        place.account,
+        place.network,
         jiff_sqlx::Timestamp::from(since),
     )
     .fetch_one(conn)
@@ -303,14 +299,14 @@ pub(super) async fn is_known(
 /// Records a sign-in from the network.
 pub(super) async fn remember_network(
     conn: &mut PgConnection,
-    origin: &Origin,
+    place: &Lane,
     now: Timestamp,
 ) -> sqlx::Result<()> {
     sqlx::query!(
         "insert into known_networks (account, network, last_signed_in_at) values ($1, $2, $3)
          on conflict (account, network) do update set last_signed_in_at = $3",
-        origin.account,
-        origin.network,
+        place.account,
+        place.network,
         jiff_sqlx::Timestamp::from(now),
     )
     .execute(conn)
@@ -318,31 +314,47 @@ pub(super) async fn remember_network(
     .map(drop)
 }
 
-/// Returns until when sign-in is locked. The lock of the account as a whole does not concern known networks.
-pub(super) async fn locked_until(
-    conn: &mut PgConnection,
-    origin: &Origin,
-    is_known: bool,
-) -> sqlx::Result<Option<Timestamp>> {
+/// Returns until when the lanes are locked.
+pub(super) async fn locked_until(conn: &mut PgConnection, lanes: &[Lane]) -> sqlx::Result<Option<Timestamp>> {
+    let accounts: Vec<_> = lanes.iter().map(|lane| lane.account.clone()).collect();
+    let networks: Vec<_> = lanes.iter().map(|lane| lane.network.clone()).collect();
     let until = sqlx::query_scalar!(
-        "select max(locked_until) from sign_in_throttles
-         where (account = '' and network = $2) or (account = $1 and network = $3)
-            or (account = $1 and network = '' and not $4)",
-        origin.account,
-        origin.host,
-        origin.network,
-        is_known,
+        "select max(t.locked_until) from sign_in_throttles t
+         join unnest($1::bytea[], $2::text[]) as lane (account, network)
+           on t.account = lane.account and t.network = lane.network",
+        &accounts,
+        &networks,
     )
     .fetch_one(conn)
     .await?;
     Ok(until.map(jiff_sqlx::Timestamp::to_jiff))
 }
 
+/// Returns the number of failures, of which one was forgotten every `forget_one`.
+pub(super) async fn failures(
+    conn: &mut PgConnection,
+    lane: &Lane,
+    now: Timestamp,
+    forget_one: SignedDuration,
+) -> sqlx::Result<i32> {
+    let failures = sqlx::query_scalar!(
+        "select ceil(greatest(0, failures
+             - greatest(0, extract(epoch from $3::timestamptz - last_failed_at)::float8) / $4::float8))::int as \"failures!\"
+         from sign_in_throttles where account = $1 and network = $2",
+        lane.account,
+        lane.network,
+        jiff_sqlx::Timestamp::from(now) as jiff_sqlx::Timestamp,
+        forget_one.as_secs_f64(),
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(failures.unwrap_or_default())
+}
+
 /// Counts a failure and returns the number of failures, of which one was forgotten every `forget_one`.
 pub(super) async fn count_failure(
     conn: &mut PgConnection,
-    account: &[u8],
-    network: &str,
+    lane: &Lane,
     now: Timestamp,
     forget_one: SignedDuration,
 ) -> sqlx::Result<i32> {
@@ -352,8 +364,8 @@ pub(super) async fn count_failure(
          on conflict (account, network) do update set last_failed_at = $3, failures = 1 + greatest(0, t.failures
              - greatest(0, extract(epoch from $3 - t.last_failed_at)::float8) / $4::float8)
          returning ceil(failures)::int as \"failures!\"",
-        account,
-        network,
+        lane.account,
+        lane.network,
         jiff_sqlx::Timestamp::from(now),
         forget_one.as_secs_f64(),
     )
@@ -361,18 +373,13 @@ pub(super) async fn count_failure(
     .await
 }
 
-/// Locks sign-in.
-pub(super) async fn lock_until(
-    conn: &mut PgConnection,
-    account: &[u8],
-    network: &str,
-    until: Timestamp,
-) -> sqlx::Result<()> {
+/// Locks a lane.
+pub(super) async fn lock_until(conn: &mut PgConnection, lane: &Lane, until: Timestamp) -> sqlx::Result<()> {
     sqlx::query!(
         "update sign_in_throttles set locked_until = greatest(locked_until, $3)
          where account = $1 and network = $2",
-        account,
-        network,
+        lane.account,
+        lane.network,
         jiff_sqlx::Timestamp::from(until),
     )
     .execute(conn)
@@ -380,12 +387,12 @@ pub(super) async fn lock_until(
     .map(drop)
 }
 
-/// Deletes the account's failures in the network.
-pub(super) async fn clear_failures(conn: &mut PgConnection, origin: &Origin) -> sqlx::Result<()> {
+/// Deletes the failures of a lane.
+pub(super) async fn clear_failures(conn: &mut PgConnection, lane: &Lane) -> sqlx::Result<()> {
     sqlx::query!(
         "delete from sign_in_throttles where account = $1 and network = $2",
-        origin.account,
-        origin.network,
+        lane.account,
+        lane.network,
     )
     .execute(conn)
     .await

@@ -139,7 +139,7 @@ async fn begin(state: &AppState, client: ClientAddress, user: UserId) -> Result<
     let mut tx = state.db.platform().await?;
     let email = user::find(&mut tx, user).await?.ok_or(Error::UserDeleted)?.email;
     tx.commit().await?;
-    Attempt::begin(state, client, &email).await
+    Attempt::begin_signed_in(state, client, &email).await
 }
 
 /// Counts a wrong code as a failed attempt.

@@ -58,7 +58,7 @@ pub(super) async fn change_password(
 
     // the permit comes first, so that concurrent attempts cannot pass the lock together
     let permit = state.hasher.permit().await?;
-    let attempt = Attempt::begin(state, client, &user.email).await?;
+    let attempt = Attempt::begin_signed_in(state, client, &user.email).await?;
     let right = permit.verify(change.current_password.clone(), stored.clone()).await?;
     let hash = match right {
         true => Some(state.hasher.permit().await?.hash(change.new_password.clone()).await?),

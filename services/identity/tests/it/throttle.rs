@@ -31,6 +31,21 @@ async fn attack_from_everywhere(conn: &mut PgConnection, email: &str) {
     sqlx::query(many).bind(email).execute(conn).await.unwrap();
 }
 
+/// Keeps the count of the account from all networks that are not known high.
+async fn attack_again(conn: &mut PgConnection) {
+    let many =
+        "update identity.sign_in_throttles set failures = 1000, last_failed_at = now() where network = ''";
+    sqlx::query(many).execute(conn).await.unwrap();
+}
+
+/// Locks networks that are not known out for an hour, as a thousand of them do.
+async fn lock_new_networks(conn: &mut PgConnection, email: &str) {
+    let lock = "insert into identity.sign_in_throttles
+                values (sha256(convert_to($1, 'UTF8')), '*', 2000, now(), now() + interval '1 hour')
+                on conflict (account, network) do update set locked_until = now() + interval '1 hour'";
+    sqlx::query(lock).bind(email).execute(conn).await.unwrap();
+}
+
 /// Makes all recorded failures and locks older.
 async fn wait(conn: &mut PgConnection, interval: &str) {
     let older = "update identity.sign_in_throttles
@@ -65,9 +80,111 @@ async fn strangers_do_not_lock_the_owner_out() {
         let _ = try_in(client, OWN, "Owner@x.test", "whatever1").await.expect(401);
         let _ = try_in(client, OWN, "Owner@x.test", PASSWORD).await.expect(200);
     }
-    let locked =
-        try_in(client, ELSEWHERE, "owner@x.test", PASSWORD).await.expect_problem(429, "too-many-attempts");
-    assert!(locked.header("retry-after").unwrap().parse::<u64>().unwrap() > 30, "{}", locked.text);
+    // not in a network where the owner has never been, either
+    let _ = try_in(client, ELSEWHERE, "owner@x.test", PASSWORD).await.expect(200);
+}
+
+#[tokio::test]
+async fn beside_guessers_the_owner_signs_in_from_new_networks() {
+    let platform = Platform::start().await;
+    let client = &platform.client;
+    let mut db = platform.db.admin().await;
+    attack_from_everywhere(&mut db, ADMIN).await;
+    for n in 0..12 {
+        // each of these networks has one guess
+        let (guesser, owner) = (format!("198.18.{n}.1"), format!("192.1.{n}.1"));
+        assert_eq!(guess(client, &guesser, ADMIN, 2).await, [401, 429], "{guesser}");
+        assert_eq!(try_in(client, &owner, ADMIN, PASSWORD).await.status, 200, "{owner}");
+    }
+    // a wrong password in a new network costs a minute there
+    assert_eq!(guess(client, ELSEWHERE, ADMIN, 1).await, [401]);
+    let locked = try_in(client, ELSEWHERE, ADMIN, PASSWORD).await.expect_problem(429, "too-many-attempts");
+    let seconds: u64 = locked.header("retry-after").unwrap().parse().unwrap();
+    assert!((30..=61).contains(&seconds), "{seconds}");
+    wait(&mut db, "1 minute").await;
+    let _ = try_in(client, ELSEWHERE, ADMIN, PASSWORD).await.expect(200);
+    // those of guessers wait longer and longer
+    for minutes in [1, 2, 4, 8] {
+        attack_again(&mut db).await;
+        assert_eq!(guess(client, STRANGERS, ADMIN, 1).await, [401], "before {minutes} min");
+        let locked = try_in(client, STRANGERS, ADMIN, "whatever1").await.expect(429);
+        let seconds: u64 = locked.header("retry-after").unwrap().parse().unwrap();
+        assert!((30 * minutes..=60 * minutes + 1).contains(&seconds), "{minutes} min: {seconds} s");
+        wait(&mut db, &format!("{minutes} minutes")).await;
+    }
+}
+
+#[tokio::test]
+async fn a_browser_of_the_owner_is_locked_by_its_own_failures_only() {
+    let platform = Platform::start().await;
+    let client = &platform.client;
+    let mut db = platform.db.admin().await;
+    let admin = platform.as_user(ADMIN).await;
+    platform.user(&admin, "ada@x.test").await;
+    let body = json!({ "email": ADMIN, "password": PASSWORD, "cookie": true });
+    let signed_in =
+        client.header("x-forwarded-for", OWN).post("/v1/sessions", body.clone()).await.expect(200);
+    let cookies: Vec<_> =
+        signed_in.headers.get_all("set-cookie").iter().map(|one| one.to_str().unwrap()).collect();
+    assert_eq!(cookies.len(), 2, "{cookies:?}");
+    let device = cookies[1];
+    assert!(
+        device.starts_with("__Host-atelier_device=") && device.contains("; HttpOnly; SameSite=Lax; Secure"),
+        "{device}"
+    );
+    assert!(device.contains("Max-Age=7776000"), "{device}");
+    let device = device.split(';').next().unwrap();
+    let browser = client.header("cookie", &format!("a=b; {device}"));
+
+    // everything that can be locked for strangers is
+    attack_from_everywhere(&mut db, ADMIN).await;
+    lock_new_networks(&mut db, ADMIN).await;
+    assert!(guess(client, ELSEWHERE, ADMIN, 1).await == [429]);
+    for n in 0..25 {
+        guess(client, ELSEWHERE, &format!("nobody{n}@x.test"), 1).await;
+    }
+    let _ = try_in(&browser, ELSEWHERE, ADMIN, PASSWORD).await.expect(200);
+    // its own failures are counted, wherever it is, and lock nobody else
+    for (n, status) in [401; 6].into_iter().enumerate() {
+        assert_eq!(try_in(&browser, &format!("192.0.{n}.1"), ADMIN, "whatever1").await.status, status);
+    }
+    try_in(&browser, "192.0.9.1", ADMIN, PASSWORD).await.expect_problem(429, "too-many-attempts");
+    let _ = try_in(client, OWN, ADMIN, PASSWORD).await.expect(200);
+    wait(&mut db, "1 minute").await;
+    let again = browser.header("x-forwarded-for", ELSEWHERE).post("/v1/sessions", body).await.expect(200);
+    let again = again.headers.get_all("set-cookie").iter().nth(1).unwrap().to_str().unwrap().to_owned();
+    let browser = client.header("cookie", again.split(';').next().unwrap());
+    let _ = try_in(&browser, ELSEWHERE, ADMIN, PASSWORD).await.expect(200);
+
+    // it is of no use for another account, and cannot be made
+    attack_from_everywhere(&mut db, "ada@x.test").await;
+    lock_new_networks(&mut db, "ada@x.test").await;
+    try_in(&browser, "192.0.20.1", "ada@x.test", PASSWORD).await.expect_problem(429, "too-many-attempts");
+    lock_new_networks(&mut db, ADMIN).await;
+    for forged in ["__Host-atelier_device=x.y", "__Host-atelier_device=", &format!("{device}x"), "other=1"] {
+        let forger = client.header("cookie", forged);
+        try_in(&forger, "192.0.21.1", ADMIN, PASSWORD).await.expect_problem(429, "too-many-attempts");
+    }
+    // nor does it come with tokens
+    let tokens = try_in(client, OWN, ADMIN, PASSWORD).await.expect(200);
+    assert_eq!(tokens.header("set-cookie"), None);
+}
+
+#[tokio::test]
+async fn a_thousand_new_networks_lock_the_others() {
+    let platform = Platform::start().await;
+    let client = &platform.client;
+    let mut db = platform.db.admin().await;
+    attack_from_everywhere(&mut db, ADMIN).await;
+    let almost = "insert into identity.sign_in_throttles
+                  values (sha256(convert_to($1, 'UTF8')), '*', 1010, now(), now())";
+    sqlx::query(almost).bind(ADMIN).execute(&mut db).await.unwrap();
+    let _ = try_in(client, ELSEWHERE, ADMIN, PASSWORD).await.expect(200);
+    assert_eq!(guess(client, STRANGERS, ADMIN, 1).await, [401]);
+    let locked = try_in(client, "192.0.30.1", ADMIN, PASSWORD).await;
+    locked.expect_problem(429, "too-many-attempts");
+    // known networks are not
+    let _ = try_in(client, ELSEWHERE, ADMIN, PASSWORD).await.expect(200);
 }
 
 #[tokio::test]
@@ -78,9 +195,11 @@ async fn a_network_is_known_for_ninety_days() {
     attack_from_everywhere(&mut db, ADMIN).await;
     assert_eq!(guess(&platform.client, STRANGERS, ADMIN, 1).await, [401]);
     let age = "update identity.known_networks set last_signed_in_at = now() - $1::interval";
-    for (days, status) in [("89 days", 200), ("91 days", 429)] {
+    for (days, statuses) in [("89 days", [401, 401]), ("91 days", [401, 429])] {
         sqlx::query(age).bind(days).execute(&mut db).await.unwrap();
-        assert_eq!(try_in(&platform.client, OWN, ADMIN, PASSWORD).await.status, status, "after {days}");
+        assert_eq!(guess(&platform.client, OWN, ADMIN, 2).await, statuses, "after {days}");
+        wait(&mut db, "3 hours").await;
+        attack_again(&mut db).await;
     }
     let _replica = platform.replica().await;
     testkit::eventually("old networks are deleted", async || {
