@@ -15,6 +15,7 @@ pub mod page;
 pub mod problem;
 pub mod request_id;
 pub mod subject;
+pub mod text;
 pub mod urgency;
 
 pub use checks::Checks;

@@ -1,7 +1,11 @@
 //! Passwords: which are accepted, and their hashes (argon2id). Hashes are computed on blocking threads, a configured
 //! number at a time.
+//!
+//! A password is prepared before it is hashed (RFC 8265, OpaqueString): another keyboard or system may send the same characters
+//! as other code points. Earlier releases hashed passwords as they came.
 
 use std::{
+    borrow::Cow,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -10,6 +14,8 @@ use argon2::{Algorithm, Argon2, Block, Params, PasswordHash, Version};
 use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use unicode_normalization::{UnicodeNormalization as _, is_nfc};
+use unicode_properties::{GeneralCategory, UnicodeGeneralCategory as _};
 
 use crate::error::Error;
 
@@ -23,15 +29,33 @@ const MAX_WAIT: Duration = Duration::from_secs(5);
 /// # Errors
 /// Names the field.
 pub(crate) fn check(pointer: &'static str, password: &SecretString, email: &str) -> Result<(), Error> {
-    let password = password.expose_secret();
+    let password = prepared(password.expose_secret());
+    if password
+        .chars()
+        .any(|c| matches!(c.general_category(), GeneralCategory::Control | GeneralCategory::Unassigned))
+    {
+        return Err(Error::invalid(
+            pointer,
+            "must not have control characters, nor any that Unicode does not know",
+        ));
+    }
     if password.chars().count() < MIN_CHARS || password.len() > MAX_BYTES {
         let detail = format!("must have at least {MIN_CHARS} characters and at most {MAX_BYTES} bytes");
         return Err(Error::invalid(pointer, detail));
     }
-    if password.eq_ignore_ascii_case(email) {
+    if !email.is_empty() && prepared(email).to_lowercase() == password.to_lowercase() {
         return Err(Error::invalid(pointer, "must not be the e-mail address"));
     }
     Ok(())
+}
+
+/// Returns the password with characters composed (normalization form C) and spaces of any width as spaces. Its case stays.
+fn prepared(password: &str) -> Cow<'_, str> {
+    let is_other_space = |c: char| c != ' ' && c.general_category() == GeneralCategory::SpaceSeparator;
+    if is_nfc(password) && !password.contains(is_other_space) {
+        return Cow::Borrowed(password);
+    }
+    Cow::Owned(password.chars().map(|c| if is_other_space(c) { ' ' } else { c }).nfc().collect())
 }
 
 /// Computes password hashes. Clones share the limit.
@@ -74,7 +98,7 @@ impl Permit<'_> {
     pub(crate) async fn hash(self, password: SecretString) -> Result<String, Error> {
         let (permit, memory) = (self.permit, Arc::clone(&self.hasher.memory));
         blocking(move || {
-            let result = hash(&memory, password.expose_secret().as_bytes());
+            let result = hash(&memory, prepared(password.expose_secret()).as_bytes());
             drop(permit);
             result
         })
@@ -86,7 +110,11 @@ impl Permit<'_> {
         let (permit, memory, known) = (self.permit, Arc::clone(&self.hasher.memory), stored.is_some());
         let against = stored.unwrap_or_else(|| self.hasher.decoy.to_string());
         blocking(move || {
-            let matches = verify(&memory, password.expose_secret().as_bytes(), &against);
+            let (typed, prepared) = (password.expose_secret(), prepared(password.expose_secret()));
+            let mut matches = verify(&memory, prepared.as_bytes(), &against);
+            if matches!(matches, Ok(false)) && prepared != typed {
+                matches = verify(&memory, typed.as_bytes(), &against);
+            }
             drop(permit);
             Ok(matches? && known)
         })
@@ -159,6 +187,39 @@ mod tests {
         assert!(check(&"ü".repeat(128)), "256 bytes");
         assert!(!check(&"ü".repeat(129)), "258 bytes");
         assert!(!check("ada@example.TEST"));
+    }
+
+    #[test]
+    fn the_same_characters_are_the_same_password() {
+        for (one, other, same) in [
+            ("p\u{e4}ssword", "pa\u{308}ssword", true),
+            ("correct horse", "correct\u{a0}horse", true),
+            ("correct horse", "correct\u{3000}horse", true),
+            ("\u{1112}\u{1161}\u{11ab}", "\u{d55c}", true),
+            ("\u{212b}ngstrom", "\u{c5}ngstrom", true),
+            ("Password", "password", false),
+            ("\u{ff50}assword", "password", false), // RFC 8265: the width counts
+            ("\u{fb01}sh", "fish", false),
+            ("a b", "a  b", false),
+            (" a", "a", false),
+        ] {
+            assert_eq!(prepared(one) == prepared(other), same, "{one} {other}");
+        }
+        for bad in ["new\nline and more", "nul\u{0} and more", "unassigned \u{378}"] {
+            assert!(check("/password", &bad.into(), "").is_err(), "{bad:?}");
+        }
+        assert!(check("/password", &"emoji \u{1f469}\u{200d}\u{1f52c} ok".into(), "").is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_password_that_was_hashed_as_it_came_still_matches() {
+        let hasher = Hasher::new(1).unwrap();
+        let stored = hash(&Memory::default(), "pa\u{308}ssword".as_bytes()).unwrap();
+        let verify = async |password: &str| {
+            hasher.permit().await.unwrap().verify(password.into(), Some(stored.clone())).await.unwrap()
+        };
+        assert!(verify("pa\u{308}ssword").await);
+        assert!(!verify("passwort").await);
     }
 
     #[test]

@@ -53,6 +53,7 @@ pub(super) struct ApiKey {
 #[serde(deny_unknown_fields)]
 pub(super) struct NewApiKey {
     /// Name of the key: 1 to 100 characters.
+    #[serde(deserialize_with = "api::text::nfc")]
     pub(super) name: String,
     /// What the key may be used for: at least one scope. `…:write` includes `…:read`.
     pub(super) scopes: Vec<Scope>,

@@ -49,6 +49,7 @@ pub(super) struct PasskeyChallenge {
 #[serde(deny_unknown_fields)]
 pub(super) struct NewPasskey {
     /// Name of the passkey: 1 to 100 characters.
+    #[serde(deserialize_with = "api::text::nfc")]
     pub(super) name: String,
     /// What `navigator.credentials.create()` returned, as `PublicKeyCredential.toJSON()` writes it.
     #[schema(value_type = Object)]
@@ -60,6 +61,7 @@ pub(super) struct NewPasskey {
 #[serde(deny_unknown_fields)]
 pub(super) struct PasskeyChange {
     /// The new name: 1 to 100 characters.
+    #[serde(deserialize_with = "api::text::nfc")]
     pub(super) name: String,
 }
 

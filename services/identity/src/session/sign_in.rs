@@ -32,9 +32,14 @@ pub(super) async fn sign_in(
 ) -> Result<(SessionTokens, Option<SessionSecret>), Error> {
     // the permit comes first, so that concurrent attempts cannot pass the lock together
     let permit = state.hasher.permit().await?;
-    let attempt = Attempt::begin(state, client.address, &credentials.email, devices).await?;
+    let email = user::email::canonical(&credentials.email);
+    let attempt = Attempt::begin(state, client.address, &email, devices).await?;
     let mut tx = state.db.platform().await?;
-    let account = user::find_account(&mut tx, &credentials.email).await?;
+    let account = match user::find_account(&mut tx, &email).await? {
+        // an earlier release stored addresses as they were typed
+        None if email != credentials.email => user::find_account(&mut tx, &credentials.email).await?,
+        found => found,
+    };
     tx.commit().await?;
     let hash = account.as_ref().map(|account| account.password_hash.clone());
     let right = permit.verify(credentials.password, hash).await?;

@@ -19,6 +19,7 @@ pub(super) async fn create(
     new: &NewTenant,
 ) -> Result<Tenant, Error> {
     authority::admin(tx, caller).await?;
+    check_name_is_free(tx, &new.name, None).await?;
     store::insert(tx, TenantId::new(), new).await?.ok_or(Error::NameTaken)
 }
 
@@ -34,6 +35,9 @@ pub(super) async fn update(
     authority::admin(tx, caller).await?;
     let tenant = store::lock(tx, id).await?.ok_or(Error::NotFound)?;
     if_match.check(tenant.generation)?;
+    if let Some(name) = &change.name {
+        check_name_is_free(tx, name, Some(id)).await?;
+    }
     let updated = store::update(tx, id, tenant.generation, change)
         .await
         .map_err(Problem::violated(ErrorKind::UniqueViolation, || Error::NameTaken.into()))?;
@@ -48,6 +52,17 @@ pub(super) async fn update(
         store::carry_out(tx, id).await?;
     }
     Ok(updated)
+}
+
+/// Checks that no other tenant has a name that differs in case or form only. The index of the database knows A to Z alone.
+async fn check_name_is_free(tx: &mut PgConnection, name: &str, own: Option<TenantId>) -> Result<(), Error> {
+    store::lock_names(tx).await?;
+    let name = api::text::folded(name);
+    let others = store::special_names(tx, own).await?;
+    if others.iter().any(|other| api::text::folded(other) == name) {
+        return Err(Error::NameTaken);
+    }
+    Ok(())
 }
 
 /// Begins the deletion of a suspended tenant with all that it owns, or changes the time of the deletion. Returns the

@@ -35,6 +35,7 @@ struct Filter {
     /// `next_cursor` of the previous page.
     cursor: Option<String>,
     /// Only tenants whose names begin with this text, ignoring case.
+    #[serde(default, deserialize_with = "api::text::optional_nfc")]
     name_prefix: Option<String>,
     /// Only tenants in this state.
     #[param(inline)]

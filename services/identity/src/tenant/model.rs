@@ -106,6 +106,7 @@ pub(crate) struct TenantRef {
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewTenant {
     /// Name of the tenant: 1 to 100 characters, unique, ignoring case.
+    #[serde(deserialize_with = "api::text::nfc")]
     pub(crate) name: String,
 }
 
@@ -114,7 +115,7 @@ pub(crate) struct NewTenant {
 #[serde(deny_unknown_fields)]
 pub(crate) struct TenantChange {
     /// A new name.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "api::text::optional_nfc")]
     pub(crate) name: Option<String>,
     /// The new state: `active` or `suspended`. Either ends a deletion whose storages are still there.
     #[serde(default)]

@@ -55,6 +55,27 @@ macro_rules! tenants {
     };
 }
 
+/// Lets one transaction at a time give names. Held until the transaction ends.
+pub(super) async fn lock_names(conn: &mut PgConnection) -> sqlx::Result<()> {
+    sqlx::query!("select pg_advisory_xact_lock(hashtextextended(current_schema() || ' tenant names', 0))")
+        .execute(conn)
+        .await
+        .map(drop)
+}
+
+/// Returns the names of tenants that have other characters than those of ASCII, except that of one tenant.
+pub(super) async fn special_names(
+    conn: &mut PgConnection,
+    except: Option<TenantId>,
+) -> sqlx::Result<Vec<String>> {
+    sqlx::query_scalar!(
+        "select name from tenants where name ~ '[^ -~]' and ($1::uuid is null or id <> $1)",
+        except as Option<TenantId>,
+    )
+    .fetch_all(conn)
+    .await
+}
+
 /// Returns the tenant.
 pub(crate) async fn find(conn: &mut PgConnection, id: TenantId) -> sqlx::Result<Option<Tenant>> {
     tenants!("select", "from tenants where id = $1", id as TenantId).fetch_optional(conn).await

@@ -33,6 +33,7 @@ struct Filter {
     /// `next_cursor` of the previous page.
     cursor: Option<String>,
     /// Only users whose e-mail addresses begin with this text, ignoring case.
+    #[serde(default, deserialize_with = "api::text::optional_nfc")]
     email_prefix: Option<String>,
 }
 

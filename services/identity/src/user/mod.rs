@@ -2,6 +2,7 @@
 
 mod bootstrap;
 mod changes;
+pub(crate) mod email;
 mod http;
 mod me;
 mod model;
@@ -11,7 +12,8 @@ mod store;
 mod ways;
 
 pub(crate) use bootstrap::bootstrap;
-pub(crate) use model::{User, check_email, default_display_name};
+pub(crate) use email::check_email;
+pub(crate) use model::{User, default_display_name};
 pub use put_administrator::{Administrator, PutAdministrator, put_administrator};
 pub(crate) use store::{find, find_account, insert, lock_shared, lock_ways_to_sign_in, password_hash};
 pub(crate) use ways::check_can_sign_in;

@@ -10,7 +10,8 @@ use serde_json::json;
 use sqlx::{Connection, PgConnection};
 
 use super::{
-    model::{check_email, default_display_name},
+    email::{canonical, check_email},
+    model::default_display_name,
     store,
 };
 use crate::{
@@ -49,6 +50,7 @@ pub async fn put_administrator(
     by: &str,
 ) -> anyhow::Result<PutAdministrator> {
     let Administrator { email, password } = administrator;
+    let email = &canonical(email);
     check_email("/email", email)?;
     password::check("/password", password, email)?;
     let hash = Hasher::new(1)?.permit().await?.hash(password.clone()).await?;

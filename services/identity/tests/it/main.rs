@@ -11,6 +11,7 @@ mod isolation;
 mod linked_accounts;
 mod makers;
 mod members;
+mod names;
 mod oidc;
 mod oidc_providers;
 mod passkeys;
