@@ -237,7 +237,7 @@ impl<'a> Planner<'a> {
         if let Some(why) = refusal {
             return self.take_back_hand_off(wanted, pod, node, node_accepts, &why);
         }
-        if self.may_take_place(pod, &node) {
+        if self.is_protected(pod, &node) && self.may_take_place(pod, &node) {
             self.bind_instance(wanted, pod, &node);
         }
         self.fail_after(wanted, since, FailureReason::NoPlace, NOT_BOUND, None);

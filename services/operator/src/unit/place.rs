@@ -192,7 +192,7 @@ impl<'a> Planner<'a> {
             if left.is_some_and(|left| left.node == node) {
                 self.predecessor_stays = self.node_accepts_pods(&node) && !self.is_protected(pod, &node);
             }
-            if left.is_none() && self.may_take_place(pod, &node) {
+            if left.is_none() && self.is_protected(pod, &node) && self.may_take_place(pod, &node) {
                 self.bind(pod.reference(), pod.claim.as_deref(), &node);
             }
             return Some(node);

@@ -1,14 +1,18 @@
 //! The hand-off under contention.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use atelier_operator::controller::{Hook, Step, Verdict};
 use crds::names;
 use futures::future::join_all;
-use serde_json::json;
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{DeleteParams, PostParams};
+use kube::{Api, Client};
+use serde_json::{Value, json};
 
-use crate::lab::{Lab, reason};
+use crate::lab::{IMAGE, Lab, reason};
 
 /// Twenty units are started and stopped again and again, all at once, while thieves of a class in between want every GPU
 /// that is free for a moment. No place is lost and no unit is used twice. Every third start is withdrawn during the
@@ -77,6 +81,59 @@ async fn a_slow_cycle_of_the_scheduler_costs_no_place() {
     lab.set_instance(0, None).await;
     lab.held(0).await;
     assert_eq!(lab.stolen().await, 0, "a thief got the place");
+    lab.end(operator, 1).await;
+}
+
+/// A pod of somebody who does not ask the scheduler.
+async fn intrude(client: Client, name: String, node: String) {
+    let pods: Api<Pod> = Api::namespaced(client, "default");
+    let container = json!({"name": "main", "image": IMAGE, "resources": {"limits": {"nvidia.com/gpu": "1"}}});
+    let pod = json!({
+        "metadata": {"name": name},
+        "spec": {"schedulerName": "nobody", "terminationGracePeriodSeconds": 0, "containers": [container]},
+    });
+    let params = PostParams::default();
+    pods.create(&params, &serde_json::from_value(pod).unwrap()).await.unwrap();
+    let binding = json!({
+        "apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": {"kind": "Node", "name": node},
+    });
+    pods.create_subresource::<Value, Value>("binding", &name, &params, &binding).await.unwrap();
+    testkit::eventually("the kubelet has admitted the intruder", async || {
+        let phase = pods.get(&name).await.ok()?.status?.phase?;
+        (phase == "Running").then_some(())
+    })
+    .await;
+}
+
+/// The kubelet refuses the instance's pod, because an intruder has the place. The unit looks for another one, before pods of
+/// lower classes.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_unit_that_was_robbed_keeps_the_class_of_instances() {
+    let lab = Lab::new(1, 1).await;
+    let (client, name, node) = (lab.client.clone(), format!("intruder-{}", lab.id), lab.node_name(0));
+    let intruder = name.clone();
+    let done = AtomicBool::new(false);
+    let hook: Hook = Arc::new(move |step, word, _| {
+        if (step, word) == (Step::Before, "bind") && !done.swap(true, Ordering::SeqCst) {
+            let intrusion = intrude(client.clone(), intruder.clone(), node.clone());
+            tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(intrusion));
+        }
+        Verdict::Continue
+    });
+    let operator = lab.operator("one", Some(hook)).await;
+    lab.create_units(1).await;
+    lab.held(0).await;
+    lab.set_instance(0, Some(lab.instance(0, 1))).await;
+    let robbed = lab
+        .until(0, "looked elsewhere", |status| reason(status, names::CONDITION_HELD) == "Unschedulable")
+        .await;
+    assert_eq!(reason(&robbed, names::CONDITION_INSTANCE_READY), "WaitingForPlace");
+    let pods = lab.pods(0).await;
+    let classes: Vec<_> = pods.iter().map(|pod| pod.spec.as_ref()?.priority_class_name.as_deref()).collect();
+    assert_eq!(classes, [Some(names::CLASS_INSTANCE)]);
+    let pods: Api<Pod> = Api::namespaced(lab.client.clone(), "default");
+    pods.delete(&name, &DeleteParams::default().grace_period(0)).await.unwrap();
+    lab.running(0, 1).await;
     lab.end(operator, 1).await;
 }
 
