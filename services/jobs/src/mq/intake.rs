@@ -103,11 +103,14 @@ impl Flow<'_> {
         }
     }
 
-    /// Whose a message is. Postgres is not asked: what is received has to be sorted at once.
+    /// Whose a message is. Postgres is not asked: what is received has to be sorted at once. While messages of a credential wait that
+    /// came before its tenant was known, others follow them.
     fn owner(&self, message: &Message) -> Owner {
-        match take::credential(message) {
-            Some(id) => self.state.door.tenants.get(&id).map_or(Owner::Credential(id), Owner::Tenant),
-            None => Owner::Nobody,
+        let Some(id) = take::credential(message) else { return Owner::Nobody };
+        let unknown = Owner::Credential(id);
+        match self.state.door.tenants.get(&id) {
+            Some(tenant) if !self.lanes().has(unknown) => Owner::Tenant(tenant),
+            _ => unknown,
         }
     }
 

@@ -118,6 +118,11 @@ pub(super) struct Lanes {
 }
 
 impl Lanes {
+    /// Whether messages of an owner wait, or are being taken in.
+    pub(super) fn has(&self, owner: Owner) -> bool {
+        self.lanes.contains_key(&owner)
+    }
+
     /// Adds a message.
     pub(super) fn push(&mut self, owner: Owner, tag: u64, message: Message, names_uploads: bool) -> Waits {
         self.unacknowledged.insert(tag);

@@ -84,7 +84,7 @@ async fn attempt(state: &AppState, messages: &[Message]) -> Result<Vec<Outcome>,
 #[derive(Clone, Copy)]
 enum Work<'a> {
     Take(&'a [Message]),
-    /// Records a message that cannot be stored in any other way, as nobody's.
+    /// Refuses a message that cannot be stored, without what it says.
     Refuse(&'a Message),
 }
 
@@ -95,9 +95,17 @@ impl Work<'_> {
             Self::Take(messages) => take(state, &mut tx, messages).await?,
             Self::Refuse(message) => {
                 let refusal = Refusal::new(Code::Malformed, "the message cannot be stored");
-                let (properties, body) = (Properties::default(), message.body.clone());
-                let message = Message { properties, body, fault: None };
-                let recorded = refuse(state, &mut tx, &[(None, &message, &refusal)]).await?;
+                let req_no = model::any_req_no(message);
+                let correlation_id = req_no.map(|req_no| req_no.to_string());
+                let properties = Properties { correlation_id, ..Properties::default() };
+                let sender = match credential(message) {
+                    Some(id) => {
+                        store::credentials(&mut tx, &[id]).await?.get(&id).map(|known| (id, known.tenant))
+                    }
+                    None => None,
+                };
+                let message = Message { properties, body: message.body.clone(), fault: None };
+                let recorded = refuse(state, &mut tx, &[(sender, &message, &refusal)]).await?;
                 Taken { outcomes: Vec::new(), recorded }
             }
         };
