@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, ensure};
-use jiff::{SignedDuration, Timestamp, ToSpan as _, civil::Date, tz::TimeZone};
+use jiff::{Timestamp, ToSpan as _, civil::Date, tz::TimeZone};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
@@ -140,7 +140,7 @@ pub async fn report(prometheus: &Url, month: Option<&str>, now: Timestamp) -> an
     let (from, to) = (begin(first)?, begin(first.checked_add(1.month())?)?.min(now));
     ensure!(from < to, "the month has not begun");
     let http = service::http_client()?;
-    let window = SignedDuration::from(to.duration_since(from)).as_secs();
+    let window = to.duration_since(from).as_secs();
     let counted = format!(
         "sum by (upstream, method, route, outcome) (increase(gateway_api_requests_total[{window}s]))"
     );

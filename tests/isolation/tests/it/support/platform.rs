@@ -130,6 +130,7 @@ impl Platform {
                 database: db.service(atelier_storage::NAME, &atelier_storage::MIGRATIONS).await,
                 auth: auth(atelier_storage::NAME),
                 callers: callers(),
+                gpu: None,
                 clusters: clusters.clone(),
                 datacenters: BTreeMap::new(),
                 object_store: Some(ObjectStoreConfig {

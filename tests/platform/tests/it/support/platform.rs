@@ -273,6 +273,7 @@ impl Platform {
             database: self.storage_database.clone(),
             auth: self.issuer.config(),
             callers: callers(),
+            gpu: None,
             clusters: self.clusters(),
             datacenters: [(DATACENTER.to_owned(), CLUSTER.to_owned())].into(),
             object_store: Some(self.object_store()),
