@@ -22,7 +22,7 @@ $$;
 
 truncate usage_days;
 alter table usage_days
-    add column gpu_spec text not null,
+    add column gpu_spec text not null default '',
     drop constraint usage_days_pkey,
     add primary key (tenant_id, day, instance_id, kind, gpu_spec, currency);
 insert into usage_days (tenant_id, day, instance_id, kind, gpu_spec, currency, seconds, amount)
