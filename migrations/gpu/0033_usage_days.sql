@@ -26,7 +26,7 @@ alter table usage_days
     drop constraint usage_days_pkey,
     add primary key (tenant_id, day, instance_id, kind, gpu_spec, currency);
 insert into usage_days (tenant_id, day, instance_id, kind, gpu_spec, currency, seconds, amount)
-select r.tenant_id, part.day, r.instance_id, r.kind, r.gpu_spec, r.currency, sum(part.seconds), sum(part.amount)
+select r.tenant_id, part.day, r.instance_id, r.kind, coalesce(r.gpu_spec, ''), r.currency, sum(part.seconds), sum(part.amount)
 from runs r cross join lateral usage_parts(r.started_at, r.started_at, r.ended_at, r.price_per_hour) as part
 where r.ended_at is not null
 group by r.tenant_id, part.day, r.instance_id, r.kind, r.gpu_spec, r.currency;
@@ -40,7 +40,7 @@ begin
         return null;
     end if;
     insert into usage_days as t (tenant_id, day, instance_id, kind, gpu_spec, currency, seconds, amount)
-    select new.tenant_id, part.day, new.instance_id, new.kind, new.gpu_spec, new.currency, sum(part.seconds), sum(part.amount)
+    select new.tenant_id, part.day, new.instance_id, new.kind, coalesce(new.gpu_spec, ''), new.currency, sum(part.seconds), sum(part.amount)
     from (select * from usage_parts(new.started_at, new.started_at, new.ended_at, new.price_per_hour)
           union all
           -- a new run has no former one

@@ -67,6 +67,7 @@ pub static ACTIONS: &[(&str, &str)] = &[
     ("runs-overlap", "Report it before the next bill: time is charged twice."),
     ("runs-open", "Report it before the next bill: time is charged that did not run, or not charged."),
     ("usage-records", "Report it before the next bill: a change of a run was not published."),
+    ("usage-days", "Report it: reports of usage are not the sum of the runs."),
     ("usage-totals", "Report it: the usage that users see is not the sum of their runs."),
     ("queues", "See the runbook ReconcilesStuck: no replica of the service does its work."),
     ("attachments", "Delete the instance, or stop and start it."),

@@ -135,10 +135,28 @@ struct Inner {
     /// Time of the last fetch, and whether it succeeded. Locked during a fetch.
     last_fetch: Mutex<Option<(Instant, bool)>>,
     validation: Validation,
-    /// How the issuer is called in errors.
-    who: &'static str,
+    kind: Kind,
     verified: VerifiedTokens,
     revocations: Revocations,
+}
+
+/// Which tokens a verifier is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Access tokens of the platform's issuer. Each names its key.
+    Access,
+    /// ID tokens of an OpenID provider. Some providers name no key.
+    Id,
+}
+
+impl Kind {
+    /// How the issuer is called in errors.
+    fn issuer(self) -> &'static str {
+        match self {
+            Self::Access => "The identity service",
+            Self::Id => "The provider",
+        }
+    }
 }
 
 /// What is checked besides the algorithm.
@@ -157,7 +175,7 @@ impl Verifier {
     #[must_use]
     pub fn new(config: AuthConfig, http: reqwest::Client) -> Self {
         let validation = validation(&config);
-        Self::of(config, validation, "The identity service", http)
+        Self::of(config, validation, Kind::Access, http)
     }
 
     /// A verifier for ID tokens of an OpenID provider, for [`Self::claims`]. It does not check the issuer that a token names:
@@ -165,14 +183,14 @@ impl Verifier {
     #[must_use]
     pub fn of_id_tokens(config: AuthConfig, http: reqwest::Client) -> Self {
         let validation = Validation { iss: None, leeway: ID_TOKEN_LEEWAY, ..validation(&config) };
-        Self::of(config, validation, "The provider", http)
+        Self::of(config, validation, Kind::Id, http)
     }
 
-    fn of(config: AuthConfig, validation: Validation, who: &'static str, http: reqwest::Client) -> Self {
+    fn of(config: AuthConfig, validation: Validation, kind: Kind, http: reqwest::Client) -> Self {
         rsa::install();
         Self(Arc::new(Inner {
             validation,
-            who,
+            kind,
             revocations: Revocations::new(config.revocations.as_ref().map(RevocationSource::grace)),
             config,
             http,
@@ -264,6 +282,9 @@ impl Verifier {
     async fn verified_claims(&self, token: &str) -> Result<(Map<String, Value>, u64), Problem> {
         let header = decode_header(token).map_err(|_| Problem::unauthenticated("The token is not a JWT."))?;
         let kid = header.kid.as_deref();
+        if kid.is_none() && self.0.kind == Kind::Access {
+            return Err(Problem::unauthenticated("The token does not name its key."));
+        }
         self.refresh(kid).await?;
         let keys = self.0.keys.load();
         let mut refused = None;
@@ -311,7 +332,7 @@ impl Verifier {
         if state() == (true, true) {
             return Ok(());
         }
-        let who = self.0.who;
+        let who = self.0.kind.issuer();
         let recent = last_fetch.filter(|(at, succeeded)| {
             at.elapsed() <= if *succeeded { REFRESH_INTERVAL } else { FAILURE_BACKOFF }
         });

@@ -162,8 +162,8 @@ async fn a_replica_with_a_useless_answer_is_unreachable_and_hides_no_other() {
     assert_eq!(module(&health, "identity")["state"], "degraded", "{health}");
     let refused = json!("the replica answers 500 Internal Server Error");
     assert!(errors("identity").contains(&refused) && errors("identity").contains(&Value::Null), "{health}");
-    assert_eq!(errors("stock"), [json!("the report is too large")]);
-    assert_eq!(errors("gpu"), [json!("the report cannot be read")]);
+    assert_eq!(errors("stock"), [json!("the answer is too large")]);
+    assert_eq!(errors("gpu"), [json!("the answer cannot be read")]);
     assert_eq!((errors("storage"), &module(&health, "storage")["state"]), (vec![Value::Null], &json!("ok")));
 }
 

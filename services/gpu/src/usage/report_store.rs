@@ -70,7 +70,7 @@ macro_rules! query_groups {
                 + $scope
                 + r#"
                    union all
-                   select c.tenant_id, c.instance_id, part.day, c.gpu_spec, c.kind, c.currency, part.seconds, part.amount,
+                   select c.tenant_id, c.instance_id, part.day, coalesce(c.gpu_spec, ''), c.kind, c.currency, part.seconds, part.amount,
                        case when c.ended_at is null then c.id end
                    from cuts c cross join lateral usage_parts(
                        c.started_at, greatest(c.started_at, c.from_at), c.to_at, c.price_per_hour) as part),

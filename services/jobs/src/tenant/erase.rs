@@ -37,6 +37,7 @@ pub(super) async fn erase(
         sqlx::query!("delete from progress where tenant_id = $1", tenant as TenantId),
         sqlx::query!("delete from group_nodes where tenant_id = $1", tenant as TenantId),
         sqlx::query!("delete from pool_use where tenant_id = $1", tenant as TenantId),
+        sqlx::query!("delete from budget_holds where tenant_id = $1", tenant as TenantId),
         sqlx::query!("delete from mq_outbox where tenant_id = $1", tenant as TenantId),
         sqlx::query!("delete from mq_dead where tenant_id = $1", tenant as TenantId),
         sqlx::query!(

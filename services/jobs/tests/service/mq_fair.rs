@@ -153,7 +153,18 @@ async fn mq_uploads_are_looked_for_beside_the_intake() {
     // nor do those of the same tenant that name none
     let number = Uuid::new_v4();
     line.send(&fox(number, "a fox")).await;
-    assert_eq!(named(&line.event().await), ("accepted", number));
+    let mut refused = 0;
+    loop {
+        let event = line.event().await;
+        if event["event"] == "accepted" {
+            assert_eq!(named(&event), ("accepted", number));
+            break;
+        }
+        // on a busy machine the first is not waited for any more
+        assert_eq!(event["problem"]["code"], "input-missing");
+        refused += 1;
+    }
+    assert!(refused < posts.len(), "it waited for all of them");
     drop((first, hung));
     assert_eq!(line.event().await["problem"]["code"], "input-missing");
     service.stop().await;
@@ -233,7 +244,9 @@ async fn mq_a_refusal_repeats_only_the_beginning_of_what_it_refuses() {
 
 #[tokio::test]
 async fn mq_a_tenant_that_opens_many_connections_is_refused_more() {
-    let studio = Studio::new().await;
+    let mut studio = Studio::new().await;
+    // a broker that limits nothing itself
+    studio.world.config.mq.as_mut().unwrap().management_url = None;
     let service = studio.world.start().await;
     let _ = pool(&studio.world.admin(&service)).await;
     let (many, other) = (studio.tenant(&service).await, studio.tenant(&service).await);

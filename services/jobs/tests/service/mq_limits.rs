@@ -78,8 +78,6 @@ async fn mq_a_credential_has_so_many_connections_open_and_none_when_it_is_delete
 /// Whether the broker limits the connections of a credential.
 async fn is_limited(studio: &Studio, user: &str) -> Option<()> {
     let url = format!("{}/api/user-limits/{user}", studio.broker.management_url());
-    let own: url::Url = studio.broker.url().parse().unwrap();
-    let request = reqwest::Client::new().get(url).basic_auth(own.username(), own.password());
-    let limits = request.send().await.ok()?.text().await.ok()?;
+    let limits = reqwest::Client::new().get(url).send().await.ok()?.text().await.ok()?;
     limits.contains(&format!(r#""max-connections":{CONNECTIONS}"#)).then_some(())
 }

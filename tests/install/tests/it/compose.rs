@@ -198,9 +198,10 @@ fn the_broker_asks_the_jobs_service_about_users() {
         assert_eq!(path, format!("http://jobs:{port}/mq/v1/{what}"));
     }
     let (user, password) = (settings["default_user"], settings["default_pass"]);
+    assert_eq!(mq["management_url"], format!("http://{user}:{password}@rabbitmq:15672"));
     assert_eq!(mq["url"], format!("amqp://{user}:{password}@rabbitmq:5672/%2f"));
     let plugins = std::fs::read_to_string(folder.path().join("rabbitmq-plugins")).unwrap();
-    assert_eq!(plugins.trim(), "[rabbitmq_auth_backend_http].");
+    assert_eq!(plugins.trim(), "[rabbitmq_auth_backend_http, rabbitmq_management].");
     let broker = &compose()["services"]["rabbitmq"];
     assert_eq!(broker["ports"][0], "127.0.0.1:5672:5672");
     for (variable, file) in

@@ -110,6 +110,7 @@ async fn fill(platform: &Platform, tenant: Uuid, job: Uuid, bucket: Uuid) {
          select id, $1, '1', 1 from jobs.pools where $2 is not null and $3 is not null limit 1
          on conflict do nothing",
         "insert into jobs.mq_outbox (tenant_id, job_id, number) select $1, $2, 1 where $3 is not null",
+        "insert into jobs.budget_holds (tenant_id, code) select $1, 'budget_exhausted' where $2 is not null and $3 is not null",
         "insert into jobs.webhook_deliveries (id, webhook_id, tenant_id, message_id, type, body, wake_at)
          select gen_random_uuid(), id, $1, 'x', 'job.submitted', '{}', null from jobs.webhooks
          where tenant_id = $1 and $2 is not null and $3 is not null",
