@@ -22,7 +22,7 @@ impl Bench {
             Self::JobsEta => "--worlds 1 --jobs 100 --draws 4",
             Self::JobsDispatch => "--jobs 10 --queued 200 --workers 2",
             Self::JobsEnqueue => "--seconds 0.2 --clients 4 --messages 200",
-            Self::JobsIntake => "--messages 10 --flood 200 --turns 1",
+            Self::JobsIntake => "--messages 10 --flood 200 --most 400 --turns 1",
             Self::JobsReclaim => "--starts 1",
             Self::JobsRecovery => "--kills 1",
         }

@@ -36,6 +36,9 @@ pub(crate) struct Args {
     /// Messages that the flood begins with, before the victim sends its first
     #[arg(long, default_value_t = 20_000)]
     flood: usize,
+    /// Messages of a flood, at most
+    #[arg(long, default_value_t = usize::MAX)]
+    most: usize,
     /// Milliseconds between two messages of the victim
     #[arg(long, default_value_t = 20)]
     pause_ms: u64,
@@ -100,7 +103,7 @@ pub(crate) async fn run(args: Args) {
             show("none", 0, &mut waits);
             alone.append(&mut waits);
             let other = Line::open(&site, &broker).await;
-            let (sent, running) = start(&other, flood);
+            let (sent, running) = start(&other, flood, args.most);
             while sent.load(Ordering::Relaxed) < args.flood {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
@@ -137,14 +140,15 @@ async fn drained(site: &Site) {
     }
 }
 
-/// Sends until it is aborted. Returns how much it has sent.
-fn start(line: &Line, flood: Flood) -> (Arc<AtomicUsize>, JoinHandle<()>) {
+/// Sends until it is aborted, or has sent `most`. Returns how much it has sent.
+fn start(line: &Line, flood: Flood, most: usize) -> (Arc<AtomicUsize>, JoinHandle<()>) {
     let sent = Arc::new(AtomicUsize::new(0));
     let (count, channel, user) = (Arc::clone(&sent), line.channel.clone(), line.user.clone());
     let running = tokio::spawn(async move {
         let body = flood.body();
-        let publish =
-            stream::repeat(()).map(|()| publish(&channel, &user, flood.key(), &body, Uuid::new_v4()));
+        let publish = stream::repeat(())
+            .take(most)
+            .map(|()| publish(&channel, &user, flood.key(), &body, Uuid::new_v4()));
         publish
             .buffer_unordered(UNCONFIRMED)
             .for_each(|()| async {
