@@ -60,7 +60,7 @@ impl Counts {
     }
 }
 
-/// The requests of a month, as far as it has passed.
+/// The requests of a month until now.
 #[derive(Debug, Serialize)]
 pub struct Report {
     /// First day, 00:00 UTC.

@@ -28,7 +28,7 @@ pub(crate) struct Args {
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// Runs that have to be named. An open fault: after the broker was killed, a new connection with a credential is sometimes not
-/// answered, and `jobs-recovery` fails at its end, about every second time.
+/// answered, and `jobs-recovery` fails: in three of four runs.
 const ONLY_BY_NAME: [&str; 1] = ["jobs-recovery"];
 
 /// What is run in its smallest size.
