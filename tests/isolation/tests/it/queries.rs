@@ -18,6 +18,9 @@ use crate::policies;
 /// Executions of a statement with different parameters, until one shows the other tenant's rows to a superuser.
 const ATTEMPTS: usize = 300;
 
+/// The schema with a `now()` that is always the same: what runs costs more with each second, to whoever sees it.
+const FROZEN: &str = "frozen";
+
 /// Begins the rows that describe the tables.
 const MARK: &str = "#rows ";
 
@@ -118,11 +121,14 @@ impl Copy {
         Self { conn: db.admin().await, prepared: 0 }
     }
 
-    /// Prepares a statement. Returns false if the schema does not have what it names.
+    /// Prepares a statement, for which time stands still. Returns false if the schema does not have what it names.
     async fn prepare(&mut self, schema: &str, sql: &str, types: &[String]) -> bool {
         let types = if types.is_empty() { String::new() } else { format!("({})", types.join(",")) };
         self.prepared += 1;
-        let prepare = format!("set search_path = {schema}; prepare s{}{types} as {sql}", self.prepared);
+        let prepare = format!(
+            "set search_path = {FROZEN}, {schema}, pg_catalog; prepare s{}{types} as {sql}",
+            self.prepared
+        );
         sqlx::raw_sql(AssertSqlSafe(prepare)).execute(&mut self.conn).await.is_ok()
     }
 
@@ -203,6 +209,15 @@ async fn databases() -> (Arc<TestDb>, Arc<TestDb>, Tenant, Tenant) {
         tenants
     });
     let (own, other) = filled.await.unwrap();
+    let mut conn = both.admin().await;
+    let at: String = sqlx::query_scalar("select now()::text").fetch_one(&mut conn).await.unwrap();
+    let freeze = format!(
+        "create schema {FROZEN}; grant usage on schema {FROZEN} to public;
+         create function {FROZEN}.now() returns timestamptz stable language sql as $$ select {}::timestamptz $$;",
+        quoted(&at)
+    );
+    sqlx::raw_sql(AssertSqlSafe(freeze)).execute(&mut conn).await.unwrap();
+    conn.close().await.unwrap();
 
     let alone = Arc::new(TestDb::new());
     let name = async |db: &TestDb| -> String {
