@@ -6,6 +6,7 @@
 
 mod answer;
 mod document;
+mod fill;
 mod forge;
 mod platform;
 mod predicates;
@@ -16,6 +17,7 @@ mod tenant;
 
 pub(crate) use answer::Answer;
 pub(crate) use document::{Operation, Place, Slot, operations};
+pub(crate) use fill::fill;
 pub(crate) use forge::Forge;
 pub(crate) use platform::{PASSWORD, Platform};
 pub(crate) use predicates::predicates;
