@@ -45,6 +45,8 @@ pub(crate) enum Bench {
     Gateway,
     /// What a tenant notices of another that sends far more than its share
     Fairness,
+    /// Sign-ins with a password, with one client and with many, beside the hashes that they need
+    SignIn,
     /// From a release to the news of the grant, with 10 and with 10,000 instances that wait
     Queue,
     /// Lists, reads, creations and reports of usage with 1,000,000 instances and with 10,000; from a grant to the start of an instance
@@ -89,6 +91,7 @@ impl Bench {
             Self::Queue => ("bench_stock", Some("queue")),
             Self::Scale => ("bench_stock", Some("scale")),
             Self::HoldBack => ("bench_stock", Some("hold-back")),
+            Self::SignIn => ("bench_identity", None),
             Self::Instances => ("bench_gpu", None),
             Self::Operator => ("bench_operator", None),
             Self::Gateway => ("bench_gateway", Some("gateway")),
@@ -108,6 +111,7 @@ impl Bench {
     pub(crate) fn needs_postgres(self) -> bool {
         match self {
             Self::Claims
+            | Self::SignIn
             | Self::Queue
             | Self::Scale
             | Self::HoldBack

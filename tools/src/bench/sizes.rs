@@ -7,6 +7,7 @@ impl Bench {
     pub(crate) fn smoke_size(self) -> &'static str {
         match self {
             Self::Claims => "--units 10000 --clients 4 --seconds 1 --rounds 1",
+            Self::SignIn => "--people 4 --clients 4 --seconds 1 --rounds 1",
             Self::Queue => "--waiting 100 --releases 10",
             Self::Scale => "--datacenters 3 --units 100 --users 10000 --rate 20 --seconds 1",
             Self::HoldBack => "--seeds 1 --hours 4",
@@ -32,6 +33,7 @@ impl Bench {
     pub(crate) fn keys(self) -> &'static str {
         match self {
             Self::Claims => "per_s ratio p50_ms p99_ms double",
+            Self::SignIn => "p50_ms p99_ms per_s busy_p99_ms hashes_per_s ratio",
             Self::Queue => "waiting wake_p50_ms wake_p99_ms few_p99_ms growth",
             Self::Scale => "units users claim_p50_ms claim_p99_ms stock_p99_ms database_mib",
             Self::HoldBack => "recalled_share recalled_share_none lost_gpu_s lost_gpu_s_none lent_share",
