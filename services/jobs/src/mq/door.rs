@@ -15,7 +15,7 @@ use tokio::{
 
 use super::{
     allowance::Allowances,
-    connections, intake, outbox, publisher, store,
+    connections, intake, outbox, publisher, repair, store,
     topology::{self, Intake},
     users, wire,
 };
@@ -173,11 +173,13 @@ async fn session(state: &AppState, config: &MqConfig, pause: &mut Duration) -> a
     *pause = PAUSES.0;
     state.door.link.send_replace(Link::Connected(HashSet::new()));
     let [urgent, ordinary, unrouted, dead] = Intake::ALL.map(|queue| intake::run(state, &connection, queue));
-    let publisher = publisher::run(state, &connection);
+    let (broken, repairs) = repair::channel();
+    let publisher = publisher::run(state, &connection, broken);
+    let repairs = repair::run(state, &connection, config, repairs);
     let queues = declare_queues(state, &channel);
     tracing::info!("connected to the broker");
     state.metrics.broker_connected(true);
-    let (never, ..) = tokio::try_join!(urgent, ordinary, unrouted, dead, publisher, queues)?;
+    let (never, ..) = tokio::try_join!(urgent, ordinary, unrouted, dead, publisher, repairs, queues)?;
     Ok(never)
 }
 

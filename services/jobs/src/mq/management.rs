@@ -27,7 +27,7 @@ impl Management {
         Ok(Self { http: service::http_client()?, url })
     }
 
-    pub(super) async fn list<T: DeserializeOwned>(&self, path: &[&str]) -> anyhow::Result<Vec<T>> {
+    pub(super) async fn get<T: DeserializeOwned>(&self, path: &[&str]) -> anyhow::Result<T> {
         let response = answered(self.request(Method::GET, path)).await?;
         Ok(response.json().await.map_err(reqwest::Error::without_url)?)
     }

@@ -3,6 +3,7 @@
 //!
 //! - [`message`] and [`model`]: what a message says. Pure;
 //! - [`door`]: the connection, and who runs on it: [`intake`] (messages in) and [`publisher`] (events out);
+//! - [`repair`]: replaces a queue that a crash of the broker has broken;
 //! - [`lanes`]: in which order messages are taken in, and [`take`]: what that does;
 //! - [`topology`]: exchanges and queues; [`wire`]: what of the broker's frames the client library gets;
 //! - [`credential`]: with which tenants sign in at the broker, which asks [`authorize`] what they may; by its [`management`]
@@ -21,6 +22,7 @@ mod message;
 mod model;
 mod outbox;
 mod publisher;
+mod repair;
 mod store;
 mod take;
 mod topology;

@@ -21,6 +21,7 @@ use super::{
     door::timed,
     model::task_type,
     outbox::{self, Content, Entry, Event, LEASE_SECONDS},
+    repair::Broken,
     topology::EVENTS,
 };
 use crate::{artifact, error::Error, event::EventType, state::AppState};
@@ -35,22 +36,37 @@ const PAUSE: Duration = Duration::from_secs(1);
 const CONFIRM_LIMIT: Duration = Duration::from_secs(5);
 /// How long events of a tenant wait whose queue does not take them: they do not delay those of others.
 const REFUSED: Duration = Duration::from_secs(10);
+/// Pages in a row of which the queue of a tenant takes nothing, until it counts as broken.
+const BROKEN: u32 = 2;
 /// Longest time for which the messages of a page wait for the storage service.
 const SIGN_LIMIT: Duration = Duration::from_secs(2);
 /// Messages survive a restart of the broker.
 const PERSISTENT: u8 = 2;
 
+/// A tenant whose queue does not take events.
+struct Refused {
+    /// Until when none are published.
+    until: Instant,
+    /// Pages in a row.
+    pages: u32,
+}
+
 /// Publishes until the channel is lost.
-pub(super) async fn run(state: &AppState, connection: &Connection) -> anyhow::Result<Infallible> {
+pub(super) async fn run(
+    state: &AppState,
+    connection: &Connection,
+    broken: Broken,
+) -> anyhow::Result<Infallible> {
     let channel = timed(connection.create_channel()).await?;
     timed(channel.confirm_select(ConfirmSelectOptions::default())).await?;
     let (owner, mut published) = (Uuid::new_v4(), state.door.published.subscribe());
     let mut leads_until = Instant::now();
-    let mut refused: HashMap<TenantId, Instant> = HashMap::new();
+    let mut refused: HashMap<TenantId, Refused> = HashMap::new();
     loop {
         published.mark_unchanged();
-        refused.retain(|_, until| *until > Instant::now());
-        let except: Vec<TenantId> = refused.keys().copied().collect();
+        let now = Instant::now();
+        let except: Vec<TenantId> =
+            refused.iter().filter(|(_, refused)| refused.until > now).map(|(tenant, _)| *tenant).collect();
         match read(state, owner, &except, &mut leads_until).await {
             Ok(None) => state.rest.pause(PAUSE).await,
             Ok(Some(entries)) if entries.is_empty() => {
@@ -62,7 +78,15 @@ pub(super) async fn run(state: &AppState, connection: &Connection) -> anyhow::Re
             }
             Ok(Some(entries)) => {
                 let (confirmed, failed) = publish(state, &channel, &entries).await?;
-                refused.extend(failed.into_iter().map(|tenant| (tenant, Instant::now() + REFUSED)));
+                refused.retain(|tenant, _| failed.contains(tenant) || except.contains(tenant));
+                for tenant in failed {
+                    let pages = refused.get(&tenant).map_or(1, |refused| refused.pages + 1);
+                    refused.insert(tenant, Refused { until: Instant::now() + REFUSED, pages });
+                    if pages >= BROKEN {
+                        // reported again with the next page, if too many wait
+                        let _ = broken.try_send(tenant);
+                    }
+                }
                 if let Err(error) = delete(state, &confirmed).await {
                     tracing::warn!(error = format!("{error:#}"), "published events will be published again");
                     sleep(PAUSE).await;

@@ -3,8 +3,11 @@
 
 use ids::TenantId;
 use lapin::{
-    Channel, Connection, ErrorKind, ExchangeKind,
-    options::{ExchangeDeclareOptions, ExchangeDeleteOptions, QueueBindOptions, QueueDeclareOptions},
+    BasicProperties, Channel, Connection, ErrorKind, ExchangeKind, PublisherConfirm,
+    options::{
+        BasicPublishOptions, ExchangeDeclareOptions, ExchangeDeleteOptions, QueueBindOptions,
+        QueueDeclareOptions,
+    },
     protocol::{AMQPErrorKind, AMQPSoftError},
     types::{AMQPValue, FieldTable, LongString},
 };
@@ -17,6 +20,11 @@ pub(super) const EVENTS: &str = "atelier.events";
 const UNROUTED: &str = "atelier.unrouted";
 /// Messages that have expired, or were delivered too often.
 const DEAD: &str = "atelier.dead";
+
+/// A queue that nobody reads, and its routing key in [`EVENTS`].
+const PROBE: &str = "atelier.probe";
+/// How long that queue is kept without use.
+const PROBE_MS: i64 = 60_000;
 
 /// Deliveries of a message, at most: this service has crashed with it each time.
 const DELIVERY_LIMIT: i64 = 5;
@@ -176,4 +184,13 @@ pub(super) async fn declare_events(channel: &Channel, tenant: TenantId) -> lapin
         ("x-expires", AMQPValue::LongLongInt(EVENTS_UNUSED_MS)),
     ];
     queue(channel, &queue_of(tenant), EVENTS, &format!("{tenant}.#"), &arguments).await
+}
+
+/// Publishes a message to a queue that nobody reads, which shows that the broker takes messages.
+pub(super) async fn probe(channel: &Channel) -> lapin::Result<PublisherConfirm> {
+    let limits =
+        [("x-max-length", AMQPValue::LongLongInt(1)), ("x-expires", AMQPValue::LongLongInt(PROBE_MS))];
+    queue(channel, PROBE, EVENTS, PROBE, &limits).await?;
+    let (options, properties) = (BasicPublishOptions::default(), BasicProperties::default());
+    channel.basic_publish(EVENTS.into(), PROBE.into(), options, b"", properties).await
 }

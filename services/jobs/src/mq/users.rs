@@ -82,8 +82,8 @@ impl Users {
         // first, so that a user whose credential is found neither now nor before has none
         if known.compared_at.is_none_or(|at| at.elapsed() >= COMPARE) {
             let id = |name: &String| name.parse::<MqCredentialId>().ok();
-            let users: Vec<User> = self.management.list(&["users"]).await?;
-            let limits: Vec<UserLimits> = self.management.list(&["user-limits"]).await?;
+            let users: Vec<User> = self.management.get(&["users"]).await?;
+            let limits: Vec<UserLimits> = self.management.get(&["user-limits"]).await?;
             let is_limited = |limits: &&UserLimits| {
                 LIMITS.iter().all(|(name, most)| limits.value.get(*name) == Some(&json!(most)))
             };

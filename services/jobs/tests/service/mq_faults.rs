@@ -1,9 +1,12 @@
 //! The message broker, Postgres or the service die.
 
+use std::time::Duration;
+
 use lapin::options::BasicGetOptions;
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
-use testkit::eventually;
+use testkit::{eventually, within};
+use tokio::time::timeout;
 use uuid::Uuid;
 
 use crate::{
@@ -57,6 +60,29 @@ async fn mq_a_killed_broker_loses_nothing_that_it_has_confirmed() {
     assert_eq!(seen[0], over_http, "{first} {second}");
     assert!([&first, &second].iter().any(|event| event["reqNo"] == json!(after)));
     assert_eq!(jobs(&member).await, JOBS + 2);
+    service.stop().await;
+}
+
+#[tokio::test]
+#[expect(clippy::print_stdout, reason = "the report of a run says whether the broker made the mistake")]
+async fn mq_a_queue_of_events_that_a_crash_broke_is_replaced() {
+    let mut studio = Studio::new().await;
+    let service = studio.world.start().await;
+    let _ = pool(&studio.world.admin(&service)).await;
+    let tenant = studio.tenant(&service).await;
+    // RabbitMQ 3.10 forgets on its disk whose queue was declared just now
+    studio.broker.kill().await;
+    studio.broker.restart().await.unwrap();
+    let line = connect(&studio.broker.url()).await.unwrap().create_channel().await.unwrap();
+    let get = line.basic_get(tenant.queue.as_str().into(), BasicGetOptions::default());
+    println!("the queue is broken: {}", timeout(Duration::from_secs(2), get).await.is_err());
+    let job = tenant.member.post("/v1/jobs", crate::world::fox()).await.expect(202).str("id").to_owned();
+    within(Duration::from_secs(60), "its event is in the queue", async || {
+        (studio.find_queue(&tenant.queue).await? == 1).then_some(())
+    })
+    .await;
+    let event = tenant.open().await.event().await;
+    assert_eq!((event["event"].as_str(), event["jobId"].as_str()), (Some("accepted"), Some(job.as_str())));
     service.stop().await;
 }
 
