@@ -2,7 +2,7 @@
 
 use atelier_admin::rotate::{self, Rotated};
 use encryption::{Cipher, Encrypted, EncryptionKey};
-use ids::{InstanceId, TenantId, UserId, WebhookId};
+use ids::{InstanceId, RegistryCredentialId, TenantId, UserId, WebhookId};
 use jiff::{SignedDuration, Timestamp};
 use sqlx::Connection;
 
@@ -45,6 +45,21 @@ async fn everything_is_encrypted_under_the_first_key_and_a_second_run_finds_noth
         .await
         .unwrap();
     }
+    let credential = RegistryCredentialId::new();
+    let Encrypted { key_id, bytes } =
+        old.encrypt(b"password", &format!("registry credential {tenant} {credential}")).unwrap();
+    sqlx::query(
+        "insert into gpu.registry_credentials
+             (id, tenant_id, name, registry, username, key_id, ciphertext, created_by, rights_at)
+         values ($1, $2, 'team', 'ghcr.io', 'robot', $3, $4, gen_random_uuid(), now())",
+    )
+    .bind(credential)
+    .bind(tenant)
+    .bind(key_id)
+    .bind(bytes)
+    .execute(&mut conn)
+    .await
+    .unwrap();
     let user = UserId::new();
     let of_identity = Cipher::new("identity", &[key("old", "A")]).unwrap();
     let secret = of_identity.encrypt(b"totp", &format!("totp {user}")).unwrap();
@@ -92,7 +107,7 @@ async fn everything_is_encrypted_under_the_first_key_and_a_second_run_finds_noth
         [("gpu", gpu), ("identity", identity), ("jobs", jobs)]
             .map(|(service, rows)| Rotated { service, rows })
     };
-    assert_eq!(rotate::rotate(&world.config).await.unwrap(), rotated(450, 1, 1));
+    assert_eq!(rotate::rotate(&world.config).await.unwrap(), rotated(451, 1, 1));
     assert_eq!(rotate::rotate(&world.config).await.unwrap(), rotated(0, 0, 0));
 
     // the old key can be removed
@@ -105,6 +120,13 @@ async fn everything_is_encrypted_under_the_first_key_and_a_second_run_finds_noth
     let new = Cipher::new("gpu", &[key("new", "E")]).unwrap();
     let context = format!("{tenant} {instance} NAME_449");
     assert_eq!(new.decrypt(&Encrypted { key_id, bytes }, &context).unwrap(), b"value");
+    let (key_id, bytes): (String, Vec<u8>) =
+        sqlx::query_as("select key_id, ciphertext from gpu.registry_credentials")
+            .fetch_one(&mut conn)
+            .await
+            .unwrap();
+    let context = format!("registry credential {tenant} {credential}");
+    assert_eq!(new.decrypt(&Encrypted { key_id, bytes }, &context).unwrap(), b"password");
     let secrets: [(String, Vec<u8>); 2] = sqlx::query_as(
         "select wrapped_by, secret from jobs.webhooks
          union all select previous_wrapped_by, previous_secret from jobs.webhooks",

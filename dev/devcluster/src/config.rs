@@ -72,6 +72,10 @@ pub struct NodeConfig {
     /// Runs no processes: pods are running and ready at once.
     #[serde(default)]
     pub fake: bool,
+    /// Runtime handlers besides the default one, which the handlers of runtime classes name. What they run is a process like
+    /// any other.
+    #[serde(default)]
+    pub runtime_handlers: Vec<String>,
 }
 
 /// The command for images whose name matches `pattern` (`*` matches any text).
@@ -88,6 +92,9 @@ pub struct ImageConfig {
     #[serde(default)]
     pub env: BTreeMap<String, String>,
     pub working_dir: Option<String>,
+    /// The node asks the registry in the image's name, by plain HTTP, whether the image may be pulled.
+    #[serde(default)]
+    pub registry: bool,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -172,6 +179,7 @@ impl NodeConfig {
             pods: default_pods(),
             extended: BTreeMap::new(),
             fake: false,
+            runtime_handlers: Vec::new(),
         }
     }
     /// A node that runs no processes.
@@ -180,6 +188,10 @@ impl NodeConfig {
     }
     pub fn extended(mut self, resource: &str, count: u64) -> Self {
         self.extended.insert(resource.to_owned(), count);
+        self
+    }
+    pub fn runtime_handler(mut self, handler: &str) -> Self {
+        self.runtime_handlers.push(handler.to_owned());
         self
     }
     pub fn label(mut self, key: &str, value: &str) -> Self {
@@ -197,7 +209,13 @@ impl ImageConfig {
             cmd: Vec::new(),
             env: BTreeMap::new(),
             working_dir: None,
+            registry: false,
         }
+    }
+    /// An image of a registry that is asked.
+    pub fn pulled(mut self) -> Self {
+        self.registry = true;
+        self
     }
     pub fn env(mut self, key: &str, value: &str) -> Self {
         self.env.insert(key.to_owned(), value.to_owned());

@@ -172,6 +172,7 @@ const OPERATIONS: &[(&str, Scope, Scope)] = {
         ("instances", InstancesRead, InstancesWrite),
         ("instance-operations", InstancesRead, InstancesWrite),
         ("events", InstancesRead, InstancesWrite),
+        ("registry-credentials", InstancesRead, InstancesWrite),
         ("ssh", InstancesRead, InstancesWrite),
         ("ssh-sessions", InstancesRead, InstancesWrite),
         // they let a person in
@@ -221,6 +222,7 @@ const OPERATIONS: &[(&str, Scope, Scope)] = {
         ("platform-storage-audit", PlatformRead, PlatformWrite),
         ("platform-budgets", PlatformRead, PlatformWrite),
         ("platform-instances", PlatformRead, PlatformWrite),
+        ("platform-isolation", PlatformRead, PlatformWrite),
         ("platform-job-audit", PlatformRead, PlatformWrite),
         ("platform-pools", PlatformRead, PlatformWrite),
         ("platform-quotas", PlatformRead, PlatformWrite),

@@ -238,6 +238,9 @@ pub struct ManagedOrder {
     /// Whether the instance and other instances of the tenant that have this, too, can open connections to each other.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub reaches_peers: bool,
+    /// Whether programs of the tenant run in the instance. The datacenter's policy for code of tenants holds then.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub runs_tenant_code: bool,
 }
 
 /// A change of an interruptible instance.

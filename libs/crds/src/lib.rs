@@ -13,14 +13,16 @@ mod unit;
 
 pub use cluster::{ClusterConfig, ClusterError, Clusters};
 pub use quantity::{InvalidQuantity, Quantity};
-pub use reason::{DownloadReason, FailureReason, HeldReason, InstanceReason, RunEndReason, StorageReason};
+pub use reason::{
+    DownloadReason, FailureReason, HeldReason, InstanceReason, RunEndReason, StorageReason, TenantCodeReason,
+};
 pub use storage::{
     AccessMode, Download, DownloadPhase, DownloadStatus, GpuStorage, GpuStorageSpec, GpuStorageStatus,
     StoragePhase,
 };
 pub use unit::{
     Allocation, EnvVar, Gpu, GpuUnit, GpuUnitSpec, GpuUnitStatus, Instance, InstanceStatus, LastFailure,
-    Port, Protocol, Resources, Run, UnitState, Volume,
+    Port, Protocol, Resources, Run, Trust, UnitState, Volume,
 };
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{

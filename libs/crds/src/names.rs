@@ -75,6 +75,8 @@ pub const ANNOTATION_TRACEPARENT: &str = "atelier.dev/traceparent";
 pub const CONDITION_HELD: &str = "Held";
 /// Condition of a unit: whether the readiness probe of the instance's pod passes.
 pub const CONDITION_INSTANCE_READY: &str = "InstanceReady";
+/// Condition of a unit: whether it runs code of tenants, by the cluster's policy and what the cluster has for it.
+pub const CONDITION_TENANT_CODE: &str = "TenantCode";
 /// Condition of a storage: whether its volume can be mounted.
 pub const CONDITION_BOUND: &str = "Bound";
 

@@ -92,10 +92,28 @@ reasons! {
 }
 
 reasons! {
+    /// Reasons of a unit's `TenantCode` condition.
+    TenantCodeReason {
+        /// True: code of tenants runs in the RuntimeClass that the message names.
+        Isolated,
+        /// True: the administrator of the cluster accepts its default runtime.
+        DefaultRuntimeAccepted,
+        /// False: the policy demands an isolated runtime, and names no RuntimeClass.
+        NoIsolatedRuntime,
+        /// False: the cluster does not have the RuntimeClass.
+        RuntimeClassMissing,
+        /// False: the node does not have what the RuntimeClass needs.
+        NodeUnsuitable,
+    }
+}
+
+reasons! {
     /// Why a start failed (`status.lastFailure.reason`).
     FailureReason {
         /// The image could not be pulled.
         ImagePullFailed,
+        /// The registry does not let the image be pulled: it asks for a credential, or refuses the one that it gets.
+        ImagePullDenied,
         /// The image's name is not valid.
         InvalidImageName,
         /// The container could not be created from its configuration (a missing secret, a bad path).
@@ -116,6 +134,9 @@ reasons! {
         InvalidTemplate,
         /// The node or a policy of the cluster rejected the pod.
         PodRejected,
+        /// The cluster has no runtime in which the container may run: the policy for code of tenants demands an isolated one, or
+        /// the RuntimeClass, or its handler on the node, does not exist.
+        RuntimeUnavailable,
     }
 }
 

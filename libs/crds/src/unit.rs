@@ -28,6 +28,7 @@ use serde::{Deserialize, Serialize};
     printcolumn(name = "Reason", type_ = "string", json_path = ".status.conditions[?(@.type==\"Held\")].reason"),
     printcolumn(name = "Node", type_ = "string", json_path = ".status.node"),
     printcolumn(name = "Instance", type_ = "string", json_path = ".status.instance.id"),
+    printcolumn(name = "TenantCode", type_ = "string", json_path = ".status.conditions[?(@.type==\"TenantCode\")].reason", priority = "1"),
     printcolumn(name = "Datacenter", type_ = "string", json_path = ".spec.datacenter", priority = "1"),
     printcolumn(name = "IP", type_ = "string", json_path = ".status.instance.podIp", priority = "1"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
@@ -226,7 +227,19 @@ pub struct Instance {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 16_777_216))]
     pub shm_size_mib: Option<i64>,
-    /// RuntimeClass; the cluster's default when absent.
+    /// Whether the registry is asked at each start, so that an image that is on the node already runs only for those who may
+    /// pull it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub always_pull: bool,
+    /// Secret of the type `kubernetes.io/dockerconfigjson` with which the image is pulled, in the namespace of the instance's
+    /// pod.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub pull_secret_name: Option<String>,
+    /// Whose code runs. The cluster has a policy for each.
+    #[serde(default, skip_serializing_if = "Trust::is_platform")]
+    pub trust: Trust,
+    /// RuntimeClass; by the cluster's policy when absent, and for code of a tenant for which the policy names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     pub runtime_class_name: Option<String>,
@@ -254,6 +267,24 @@ fn default_grace() -> i64 {
 
 fn default_start_timeout() -> i64 {
     600
+}
+
+/// Whose code runs in an instance.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Trust {
+    /// That of the platform's catalogue.
+    #[default]
+    Platform,
+    /// A tenant's own: an image of the tenant, or programs that it runs in an image of the catalogue.
+    Tenant,
+}
+
+impl Trust {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+    fn is_platform(&self) -> bool {
+        *self == Self::Platform
+    }
 }
 
 /// One environment variable. For secrets, use `secretName`.
@@ -366,7 +397,7 @@ pub struct GpuUnitStatus {
     /// State of the unit.
     #[serde(default)]
     pub state: UnitState,
-    /// The conditions `Held` and `InstanceReady`.
+    /// The conditions `Held`, `InstanceReady` and `TenantCode`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
     /// Node of the unit's place.

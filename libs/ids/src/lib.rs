@@ -265,6 +265,8 @@ ids! {
     EventId = "evt";
     /// SSH key id.
     SshKeyId = "sshk";
+    /// Registry credential id.
+    RegistryCredentialId = "rcr";
     /// SSH session id: one connection to an instance.
     SshSessionId = "sshs";
     /// Terminal id: one command with a terminal in an instance.

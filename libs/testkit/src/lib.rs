@@ -14,6 +14,7 @@ mod database;
 mod database_proxy;
 mod issuer;
 pub mod metrics;
+mod registry;
 mod wait;
 
 pub use budget::budget;
@@ -22,6 +23,7 @@ pub use collector::{Collector, ReceivedLine, ReceivedSpan};
 pub use database::TestDb;
 pub use database_proxy::DatabaseProxy;
 pub use issuer::Issuer;
+pub use registry::{Registry, RegistryAuth};
 pub use wait::{eventually, within};
 
 /// The token of the caller `test`, which may call what every service may call.

@@ -26,10 +26,10 @@ use crate::{
     event, housekeeping,
     idle::{self, IdleStops},
     instance::{self, QUEUE, Reconciler},
-    log,
+    isolation, log,
     maker::Makers,
     monitoring::{self, Monitoring},
-    operation, quota, route, share, ssh,
+    operation, quota, registry_credential, route, share, ssh,
     state::AppState,
     tenant, usage,
 };
@@ -294,6 +294,7 @@ async fn poke_affected(reconciler: &Reconciler, queue: &Queue<InstanceId>, insta
 #[openapi(tags(
     (name = "services", description = "The catalogue of services"),
     (name = "instances", description = "Tenants' instances"),
+    (name = "registry credentials", description = "With which tenants pull images from private registries"),
     (name = "ssh", description = "SSH to instances: endpoint, keys, connections"),
     (name = "usage", description = "What was used in a window of time"),
     (name = "operations", description = "Long-running actions on instances"),
@@ -311,6 +312,8 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(instance::routes())
         .merge(event::routes())
         .merge(idle::routes())
+        .merge(isolation::routes())
+        .merge(registry_credential::routes())
         .merge(access::routes())
         .merge(log::routes())
         .merge(monitoring::routes())

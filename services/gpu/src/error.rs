@@ -7,6 +7,7 @@ use crate::{
     budget::Refused,
     cluster::PodError,
     instance::{Command, InstanceState, NotAllowed, Unexpected},
+    isolation::NotIsolated,
     quota::Exceeded,
 };
 
@@ -78,6 +79,21 @@ pub(crate) enum Error {
     /// The user, or the instance, has as many SSH keys as it may have, which is this many.
     #[error("there are {limit} SSH keys")]
     TooManySshKeys {
+        /// The limit.
+        limit: i64,
+    },
+    /// No unit of the datacenter runs code of tenants.
+    #[error("code of tenants does not run: {}", .0.message)]
+    NotIsolated(NotIsolated),
+    /// The tenant has a registry credential of this name.
+    #[error("the registry credential exists")]
+    RegistryCredentialExists,
+    /// The registry credential that the instance names was deleted.
+    #[error("the registry credential of the instance was deleted")]
+    RegistryCredentialMissing,
+    /// The tenant has as many registry credentials as it may have, which is this many.
+    #[error("there are {limit} registry credentials")]
+    TooManyRegistryCredentials {
         /// The limit.
         limit: i64,
     },
@@ -203,6 +219,22 @@ impl From<Error> for Problem {
                 Self::new(ProblemType::TooManyShareLinks, format!("There are {limit} share links."))
                     .with("limit", limit)
             }
+            Error::NotIsolated(NotIsolated { message, datacenters }) => {
+                Self::new(ProblemType::IsolationUnavailable, message).with("datacenters", datacenters)
+            }
+            Error::RegistryCredentialExists => Self::new(
+                ProblemType::RegistryCredentialExists,
+                "The tenant has a registry credential of this name.",
+            ),
+            Error::RegistryCredentialMissing => Self::new(
+                ProblemType::RegistryCredentialMissing,
+                "The registry credential with which the image is to be pulled was deleted.",
+            ),
+            Error::TooManyRegistryCredentials { limit } => Self::new(
+                ProblemType::TooManyRegistryCredentials,
+                format!("There are {limit} registry credentials."),
+            )
+            .with("limit", limit),
             Error::ServiceVersionExists => {
                 Self::new(ProblemType::ServiceVersionExists, "The catalogue has this version of the service.")
             }

@@ -12,6 +12,8 @@
 //! - `ssh`: the SSH endpoint of all instances.
 //! - `quota`: what a tenant may use at a time.
 //! - `budget`: what a tenant may spend in a month, and the allowances that starts are checked against.
+//! - `isolation`: in which datacenters code of tenants runs, as their operators report it.
+//! - `registry_credential`: with which tenants pull images from private registries.
 //! - `idle`: stops instances that are idle, where their users have asked for it.
 //! - `tenant`: what the suspension or end of a tenant means for its instances.
 //! - `housekeeping`: periodic workers.
@@ -28,11 +30,13 @@ pub mod event;
 mod housekeeping;
 mod idle;
 pub mod instance;
+mod isolation;
 mod log;
 mod maker;
 mod monitoring;
 mod operation;
 mod quota;
+mod registry_credential;
 mod route;
 mod share;
 mod ssh;
@@ -49,10 +53,25 @@ pub use config::{
     PrometheusConfig, SshConfig, StreamsConfig, TerminalConfig,
 };
 
-pub use instance::reencrypt;
-
 /// The service's name: of its schema, its roles and its workers.
 pub const NAME: &str = "gpu";
 
 /// The schema's migrations.
 pub static MIGRATIONS: Migrator = sqlx::migrate!("../../migrations/gpu");
+
+/// Encrypts secrets under the first key that are not: up to `limit` of each kind, in one transaction. Returns how many. For an
+/// administrator of the database, whose search path is this service's schema.
+///
+/// # Errors
+/// If one cannot be decrypted with the configured keys.
+pub async fn reencrypt(
+    conn: &mut sqlx::PgConnection,
+    cipher: &encryption::Cipher,
+    limit: i64,
+) -> anyhow::Result<u64> {
+    let mut tx = sqlx::Connection::begin(conn).await?;
+    let secrets = instance::reencrypt(&mut tx, cipher, limit).await?;
+    let credentials = registry_credential::reencrypt(&mut tx, cipher, limit).await?;
+    tx.commit().await?;
+    Ok(secrets + credentials)
+}

@@ -5,6 +5,31 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Toleration;
 use serde::Deserialize;
 
+/// Isolation of the images of the platform's catalogue.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PlatformCode {
+    /// RuntimeClass of instances whose entry in the catalogue names none; the cluster's default runtime if absent.
+    pub runtime_class: Option<String>,
+    /// Whether the users in the containers are mapped to others of the node (`hostUsers: false`). The runtime, and the file
+    /// systems of the volumes, must be able to.
+    pub user_namespace: bool,
+}
+
+/// Isolation of images of tenants' own, and of the programs that tenants run in images of the catalogue.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TenantCode {
+    /// RuntimeClass (gVisor, Kata) of such instances, also of those whose entry in the catalogue names another one.
+    pub runtime_class: Option<String>,
+    /// Whether such instances may run in the cluster's default runtime if `runtime_class` is absent. Otherwise they do not
+    /// start.
+    pub accept_default_runtime: bool,
+    /// Whether the users in the containers are mapped to others of the node (`hostUsers: false`). The runtime, and the file
+    /// systems of the volumes, must be able to.
+    pub user_namespace: bool,
+}
+
 /// Settings of the operator. The defaults suit an ordinary cluster.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -42,6 +67,10 @@ pub struct Settings {
     pub fetch_image: String,
     /// Seconds after which the cluster ends a pod that downloads a file.
     pub fetch_seconds: i64,
+    /// How images of the catalogue are isolated.
+    pub platform_code: PlatformCode,
+    /// How code of tenants is isolated.
+    pub tenant_code: TenantCode,
 }
 
 impl Default for Settings {
@@ -81,6 +110,8 @@ impl Default for Settings {
             tenant_pods: 500,
             fetch_image: concat!("atelier/fetch:", env!("CARGO_PKG_VERSION")).to_owned(),
             fetch_seconds: 1800,
+            platform_code: PlatformCode::default(),
+            tenant_code: TenantCode::default(),
         }
     }
 }

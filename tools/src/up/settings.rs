@@ -506,6 +506,10 @@ identity = "operator-1"
 
 [callers]
 scripts = "{token}"
+
+# this machine has no isolated runtime, and no tenants but its developer's
+[settings.tenant_code]
+accept_default_runtime = true
 "#,
         port = datacenter.operator_port,
         kubeconfig = clients_kubeconfig(datacenter, data).display(),

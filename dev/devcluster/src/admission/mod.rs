@@ -1,5 +1,5 @@
 //! Admission: defaults and validation of the builtin kinds, and the admission plugins (namespace lifecycle, priority,
-//! service accounts, quota, pod security, privilege escalation).
+//! runtime classes, service accounts, quota, pod security, privilege escalation).
 
 mod defaults;
 pub(crate) mod devices;
@@ -44,6 +44,7 @@ pub(crate) fn on_create(tx: &Inner, w: &Write<'_>, value: &mut Value) -> Result<
     match res.id.as_str() {
         "pods" => {
             pods::set_priority(tx, res, value)?;
+            pods::set_runtime(tx, res, &name, value)?;
             pods::set_service_account(tx, w, &name, value)?;
             security::check(tx, w, &name, value)?;
             quota::check(tx, w, &name, value)?;

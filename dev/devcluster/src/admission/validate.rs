@@ -28,6 +28,7 @@ pub(crate) fn validate(id: &str, subresource: &str, value: &Value, old: Option<&
             immutable("roleRef");
         }
         "resourceclaims.resource.k8s.io" => immutable("spec"),
+        "runtimeclasses.node.k8s.io" => immutable("handler"),
         _ => {}
     }
     match id {
@@ -36,6 +37,10 @@ pub(crate) fn validate(id: &str, subresource: &str, value: &Value, old: Option<&
             for (key, _) in entries(&value["data"]).filter(|(_, v)| STANDARD.decode(text(v)).is_err()) {
                 causes.push(Cause::invalid(format!("data[{key}]"), &Value::Null, "must be base64"));
             }
+        }
+        "runtimeclasses.node.k8s.io" if !is_label(text(&value["handler"])) => {
+            let why = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character";
+            causes.push(Cause::invalid("handler", &value["handler"], why));
         }
         "persistentvolumeclaims" => validate_claim(value, old, &mut causes),
         "priorityclasses.scheduling.k8s.io" => {
@@ -65,6 +70,14 @@ pub(crate) fn validate(id: &str, subresource: &str, value: &Value, old: Option<&
         _ => {}
     }
     causes
+}
+
+fn is_label(text: &str) -> bool {
+    let is_word = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit();
+    (1..=63).contains(&text.len())
+        && text.bytes().all(|c| is_word(c) || c == b'-')
+        && !text.starts_with('-')
+        && !text.ends_with('-')
 }
 
 fn validate_claim(value: &Value, old: Option<&Value>, causes: &mut Vec<Cause>) {

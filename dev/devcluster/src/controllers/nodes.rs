@@ -63,6 +63,10 @@ pub(crate) fn register(hub: &Hub, tx: &mut Inner, config: &NodeConfig) -> Result
         "kubeletVersion": "v1.34.0-devcluster", "operatingSystem": "linux", "architecture": std::env::consts::ARCH, "osImage": "devcluster",
         "containerRuntimeVersion": "process://1", "kernelVersion": "", "kubeProxyVersion": "", "machineID": "", "systemUUID": "", "bootID": "",
     });
+    // the default handler has no name
+    let handlers = std::iter::once("").chain(config.runtime_handlers.iter().map(String::as_str));
+    let handlers = handlers.map(|name| json!({ "name": name, "features": { "userNamespaces": true } }));
+    value["status"]["runtimeHandlers"] = handlers.collect();
     heartbeats::set_ready(&mut value);
     remove_taints(&mut value);
     system::update_status(tx, "nodes", &object, value, "kubelet");

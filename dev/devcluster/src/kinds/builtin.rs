@@ -3,7 +3,8 @@
 use super::{Resource, TypeCheck};
 use k8s_openapi::api::{
     coordination::v1 as coordination, core::v1 as core, events::v1 as events, networking::v1 as networking,
-    rbac::v1 as rbac, resource::v1 as resource, scheduling::v1 as scheduling, storage::v1 as storage,
+    node::v1 as node, rbac::v1 as rbac, resource::v1 as resource, scheduling::v1 as scheduling,
+    storage::v1 as storage,
 };
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1 as apiextensions;
 use serde::{Serialize, de::DeserializeOwned};
@@ -61,6 +62,7 @@ pub(crate) fn table() -> Vec<Resource> {
         row("scheduling.k8s.io", "PriorityClass", "priorityclasses", &["pc"], 0, typed::<scheduling::PriorityClass>),
         row("coordination.k8s.io", "Lease", "leases", &[], N, typed::<coordination::Lease>),
         row("networking.k8s.io", "NetworkPolicy", "networkpolicies", &["netpol"], N | G, typed::<networking::NetworkPolicy>),
+        row("node.k8s.io", "RuntimeClass", "runtimeclasses", &[], 0, typed::<node::RuntimeClass>),
         row("storage.k8s.io", "StorageClass", "storageclasses", &["sc"], 0, typed::<storage::StorageClass>),
         row(rbac, "ClusterRole", "clusterroles", &[], 0, typed::<rbac::ClusterRole>),
         row(rbac, "ClusterRoleBinding", "clusterrolebindings", &[], 0, typed::<rbac::ClusterRoleBinding>),

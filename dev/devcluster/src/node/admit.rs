@@ -41,6 +41,29 @@ pub(super) fn admit(hub: &Hub, pod: &Arc<Object>, admitted: &mut HashMap<String,
     false
 }
 
+/// Whether the node has the handler of the pod's runtime class.
+pub(super) fn runtime(hub: &Hub, pod: &Object) -> Result<(), Blocked> {
+    let class = text(&pod.value["spec"]["runtimeClassName"]);
+    if class.is_empty() {
+        return Ok(());
+    }
+    let tx = hub.store.lock();
+    let found = tx.get("runtimeclasses.node.k8s.io", "", class);
+    let node = tx.get("nodes", "", text(&pod.value["spec"]["nodeName"]));
+    let why = match &found {
+        None => format!("failed to get sandbox runtime: RuntimeClass \"{class}\" not found"),
+        Some(found) => {
+            let handler = &found.value["handler"];
+            let is_one = |known: &serde_json::Value| known["name"] == *handler;
+            if node.is_some_and(|node| items(&node.value["status"]["runtimeHandlers"]).iter().any(is_one)) {
+                return Ok(());
+            }
+            format!("failed to get sandbox runtime: no runtime for {handler} is configured")
+        }
+    };
+    Err(Blocked { reason: "ContainerCreating", message: format!("Failed to create pod sandbox: {why}") })
+}
+
 /// Whether the devices of the pod are reserved for it.
 pub(super) fn devices(hub: &Hub, pod: &Object) -> Result<(), Blocked> {
     let tx = hub.store.lock();

@@ -8,6 +8,7 @@ pub(crate) mod heartbeats;
 mod image;
 mod logs;
 mod probe;
+mod pull;
 pub(crate) mod unsent;
 mod volumes;
 mod worker;

@@ -3,7 +3,7 @@
 use super::logs::Logs;
 use super::probe::{self, Finding};
 use super::volumes::Blocked;
-use super::{admit, clean_up, image, remove, unsent};
+use super::{admit, clean_up, image, pull, remove, unsent};
 use crate::faults::Part;
 use crate::hub::Hub;
 use crate::json::text;
@@ -24,7 +24,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 
-const ERR_IMAGE_PULL: &str = "ErrImagePull";
+pub(super) const ERR_IMAGE_PULL: &str = "ErrImagePull";
 
 /// Why a worker stops waiting.
 enum Wake {
@@ -268,15 +268,21 @@ impl Worker<'_> {
         None
     }
 
-    /// Waits until devices, image, volumes and environment are available.
+    async fn try_to_prepare(&self) -> Result<(Option<Launch>, Sandbox), Blocked> {
+        admit::runtime(self.hub, &self.pod)?;
+        admit::devices(self.hub, &self.pod)?;
+        pull::pull(self.hub, &self.pod).await?;
+        image::prepare(self.hub, &self.pod, &self.ip)
+    }
+
+    /// Waits until runtime, devices, image, volumes and environment are available.
     async fn prepare(&mut self) -> Result<(Option<Launch>, Sandbox), Wake> {
         let mut pause = Duration::from_millis(100);
         let mut pull_pause = Duration::from_millis(self.hub.config.pull_backoff_ms);
         let longest = pull_pause * 30;
         let mut shown: Option<Blocked> = None;
         loop {
-            let devices = admit::devices(self.hub, &self.pod);
-            let blocked = match devices.and_then(|()| image::prepare(self.hub, &self.pod, &self.ip)) {
+            let blocked = match self.try_to_prepare().await {
                 Ok(ready) => return Ok(ready),
                 Err(blocked) => blocked,
             };
@@ -285,6 +291,9 @@ impl Worker<'_> {
                 let image = &self.image;
                 let (reason, message) = match pulling {
                     true => ("Failed", format!("Failed to pull image \"{image}\": {}", blocked.message)),
+                    false if blocked.message.starts_with("Failed to create pod sandbox") => {
+                        ("FailedCreatePodSandBox", blocked.message.clone())
+                    }
                     false => ("FailedMount", blocked.message.clone()),
                 };
                 self.event("Warning", reason, &message);

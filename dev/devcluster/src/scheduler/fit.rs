@@ -49,6 +49,7 @@ impl PodInfo {
         for c in items(&spec["containers"]) {
             add(&mut requests, &amounts(&c["resources"]["requests"]), 1);
         }
+        add(&mut requests, &amounts(&spec["overhead"]), 1);
         let text = |v: &Value| text(v).to_owned();
         Self {
             key: object.key(),

@@ -267,6 +267,16 @@ problems! {
         "Read the list of events again, and continue after its newest event.",
         { oldest: integer "The oldest `sequence` after which the log is complete.",
           newest: integer "`sequence` of the newest event." };
+    IsolationUnavailable = CONFLICT "isolation-unavailable", "No isolated runtime for code of tenants",
+        "Choose another datacenter, if `datacenters` names one, or ask an administrator of the platform.",
+        { datacenters: array "Names of datacenters in which code of tenants runs." };
+    RegistryCredentialExists = CONFLICT "registry-credential-exists", "Registry credential exists",
+        "Choose another name, or delete the credential that has it.";
+    RegistryCredentialMissing = CONFLICT "registry-credential-missing", "Registry credential of the instance was deleted",
+        "Change `image` of the stopped instance: name another credential, or none.";
+    TooManyRegistryCredentials = CONFLICT "too-many-registry-credentials", "Too many registry credentials",
+        "Delete credentials that are no longer used.",
+        { limit: integer "Credentials that a tenant may have." };
     SshKeyExists = CONFLICT "ssh-key-exists", "SSH key exists",
         "Nothing is left to do: the key is in the list already. Delete it there to rename it.";
     TooManySshKeys = CONFLICT "too-many-ssh-keys", "Too many SSH keys",

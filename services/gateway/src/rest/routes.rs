@@ -100,7 +100,7 @@ pub(super) struct Route {
 }
 
 /// The collections under `/v1/` and their services. No other collection exists.
-const COLLECTIONS: [(&str, Service); 53] = [
+const COLLECTIONS: [(&str, Service); 55] = [
     ("sessions", Service::Identity),
     ("me", Service::Identity),
     ("tenants", Service::Identity),
@@ -124,6 +124,8 @@ const COLLECTIONS: [(&str, Service); 53] = [
     ("instance-operations", Service::Gpu),
     ("events", Service::Gpu),
     ("platform-instances", Service::Gpu),
+    ("platform-isolation", Service::Gpu),
+    ("registry-credentials", Service::Gpu),
     ("quota", Service::Gpu),
     ("platform-quotas", Service::Gpu),
     ("budget", Service::Gpu),

@@ -33,6 +33,38 @@ pub(crate) fn check_reference(text: &str) -> Result<(), &'static str> {
     }
 }
 
+/// Docker Hub, where names without a registry are.
+const DOCKER_HUB: &str = "docker.io";
+
+/// Returns the registry of a valid reference, as [`parse_registry`] returns it.
+pub(crate) fn registry_of(reference: &str) -> String {
+    match reference.split_once('/') {
+        Some((first, _)) if is_registry_like(first) => canonical(first),
+        _ => DOCKER_HUB.to_owned(),
+    }
+}
+
+/// Parses a registry: a host, with a port if it has one. One registry has one form.
+///
+/// # Errors
+/// What is wrong, in words that follow the name of the field.
+pub(crate) fn parse_registry(text: &str) -> Result<String, &'static str> {
+    if text.len() <= MAX_NAME && is_registry_like(text) && is_registry(text) {
+        Ok(canonical(text))
+    } else {
+        Err("must be the host of a registry, with its port if it has one, as in names of images: `ghcr.io`, \
+             `registry.example.com:5000`")
+    }
+}
+
+fn canonical(registry: &str) -> String {
+    let registry = registry.to_ascii_lowercase();
+    match registry.as_str() {
+        "index.docker.io" | "registry-1.docker.io" => DOCKER_HUB.to_owned(),
+        _ => registry,
+    }
+}
+
 fn is_name(name: &str) -> bool {
     let (registry, path) = match name.split_once('/') {
         Some((first, rest)) if is_registry_like(first) => (Some(first), rest),
@@ -153,6 +185,29 @@ mod tests {
         {
             let text = format!("a:1@{digest}");
             assert!(check_reference(&text).is_err_and(|why| why.contains("digest")), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_registry_has_one_form() {
+        for (reference, registry) in [
+            ("ubuntu:1", "docker.io"),
+            ("team/app:1", "docker.io"),
+            ("index.docker.io/team/app:1", "docker.io"),
+            ("GHCR.io/team/app:1", "ghcr.io"),
+            ("localhost/app:1", "localhost"),
+            ("localhost:5000/app:1", "localhost:5000"),
+            ("[::1]:5000/app:1", "[::1]:5000"),
+        ] {
+            assert_eq!(registry_of(reference), registry, "{reference}");
+        }
+        for (text, registry) in
+            [("index.docker.io", "docker.io"), ("GHCR.io", "ghcr.io"), ("localhost:5000", "localhost:5000")]
+        {
+            assert_eq!(parse_registry(text).as_deref(), Ok(registry), "{text}");
+        }
+        for text in ["", "team", "https://ghcr.io", "ghcr.io/team", "ghcr.io:0", "a b.c", "-x.io"] {
+            assert!(parse_registry(text).is_err(), "{text}");
         }
     }
 

@@ -112,16 +112,23 @@ mod tests {
             resource_version: version.to_owned(),
             generation: 1,
             observed_generation: None,
-            desired: instance.map(|id| DesiredInstance { name: id.k8s_name(), attempt: 1, restart: 0 }),
+            desired: instance.map(|id| DesiredInstance {
+                name: id.k8s_name(),
+                attempt: 1,
+                restart: 0,
+                pull_secret: None,
+            }),
             state: UnitState::Init,
             node: None,
             cpu_cores: None,
             gpus: 0,
+            datacenter: String::new(),
             instance: None,
             runs: Vec::new(),
             failure: None,
             held: None,
             ready: None,
+            tenant_code: None,
         })
     }
 

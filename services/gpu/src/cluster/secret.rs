@@ -26,6 +26,8 @@ pub(crate) struct NewSecretObject<'a> {
     pub(crate) tenant: &'a str,
     /// Name of the instance.
     pub(crate) instance: &'a str,
+    /// Type, as in Kubernetes.
+    pub(crate) kind: &'static str,
     /// Values by name.
     pub(crate) values: BTreeMap<String, Vec<u8>>,
 }
@@ -94,7 +96,7 @@ impl Cluster {
                 ..ObjectMeta::default()
             },
             data: Some(new.values.into_iter().map(|(name, value)| (name, ByteString(value))).collect()),
-            type_: Some("Opaque".to_owned()),
+            type_: Some(new.kind.to_owned()),
             ..Secret::default()
         };
         let secrets: Api<Secret> = Api::namespaced(client.clone(), new.namespace);

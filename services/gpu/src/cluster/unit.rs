@@ -3,8 +3,8 @@
 use std::{fmt, str::FromStr, sync::Arc};
 
 use crds::{
-    GpuUnit, HeldReason, InstanceReason, InstanceStatus, LastFailure, Quantity, Run, RunEndReason, UnitState,
-    names,
+    GpuUnit, HeldReason, InstanceReason, InstanceStatus, LastFailure, Quantity, Run, RunEndReason,
+    TenantCodeReason, UnitState, names,
 };
 use ids::InstanceId;
 use serde::{Deserialize, Serialize};
@@ -45,6 +45,8 @@ pub struct DesiredInstance {
     pub attempt: i64,
     /// Number of the restart.
     pub restart: i64,
+    /// Secret with which its image is pulled.
+    pub pull_secret: Option<String>,
 }
 
 /// A condition of the unit's status.
@@ -81,6 +83,8 @@ pub struct Unit {
     pub cpu_cores: Option<f64>,
     /// Number of GPUs that it reserves.
     pub gpus: i64,
+    /// Name of its datacenter.
+    pub datacenter: String,
     /// The instance that exists in it.
     pub instance: Option<InstanceStatus>,
     /// The latest runs that have ended, oldest first.
@@ -91,11 +95,14 @@ pub struct Unit {
     pub held: Option<Condition<HeldReason>>,
     /// Whether the instance is ready.
     pub ready: Option<Condition<InstanceReason>>,
+    /// Whether it runs code of tenants.
+    pub tenant_code: Option<Condition<TenantCodeReason>>,
 }
 
 impl From<GpuUnit> for Unit {
     fn from(unit: GpuUnit) -> Self {
         let status = unit.status.unwrap_or_default();
+        let tenant_code = condition(&status, names::CONDITION_TENANT_CODE);
         let (held, ready) =
             (condition(&status, names::CONDITION_HELD), condition(&status, names::CONDITION_INSTANCE_READY));
         let mut runs: Vec<Run> = status.recent_runs.into_iter().rev().collect();
@@ -111,16 +118,19 @@ impl From<GpuUnit> for Unit {
                 name: instance.id,
                 attempt: instance.attempt,
                 restart: instance.restart,
+                pull_secret: instance.pull_secret_name,
             }),
             state: status.state,
             node: status.node,
             cpu_cores: cores(&unit.spec.resources.cpu),
             gpus: unit.spec.gpu.count,
+            datacenter: unit.spec.datacenter,
             instance: status.instance,
             runs,
             failure: status.last_failure,
             held,
             ready,
+            tenant_code,
         }
     }
 }
@@ -181,6 +191,17 @@ impl Unit {
         self.desired.as_ref().is_none_or(|desired| desired.name != name)
             && self.instance.as_ref().is_none_or(|instance| instance.id != name)
             && self.observed_generation.is_some_and(|observed| observed >= self.generation)
+    }
+
+    /// Returns why the unit runs no code of tenants, in a sentence; none if it does. An operator that reports nothing has no
+    /// policy for it.
+    #[must_use]
+    pub fn refuses_tenant_code(&self) -> Option<&str> {
+        match &self.tenant_code {
+            Some(condition) if condition.met => None,
+            Some(condition) => Some(&condition.message),
+            None => Some("its operator does not report in which runtime code of tenants runs"),
+        }
     }
 
     /// Returns whether the unit holds its place.

@@ -7,6 +7,7 @@ use clients::{
     stock,
     storage::{self, StorageKind},
 };
+use crds::Trust;
 use ids::StorageId;
 use jiff::{SignedDuration, Timestamp};
 
@@ -21,8 +22,9 @@ use super::{
     state::State,
 };
 use crate::{
-    cluster::{Cluster, Clusters, UnitRef, WriteError},
+    cluster::{Cluster, Clusters, Observation, UnitRef, WriteError},
     config::Apps,
+    isolation,
 };
 
 /// An action that takes longer is stopped and retried.
@@ -188,7 +190,12 @@ impl Actions {
                 );
                 Ok(Event::Failed(Failure::new(reason)))
             }
-            Ok(claim) => Ok(Event::Claimed(claim.into())),
+            Ok(claim) => match self.why_not_isolated(instance, &claim) {
+                Some(message) => {
+                    Ok(Event::Failed(Failure::new(Reason::new(ReasonCode::RuntimeUnavailable, message))))
+                }
+                None => Ok(Event::Claimed(claim.into())),
+            },
             Err(clients::Error::Problem(problem)) if concerns_instance(&problem) => {
                 let code = if problem.is(ProblemType::StockExhausted) {
                     ReasonCode::StockExhausted
@@ -199,6 +206,18 @@ impl Actions {
                 Ok(Event::Failed(Failure { problem: Some(problem), ..Failure::new(reason) }))
             }
             Err(error) => Err(stock_unavailable(&error)),
+        }
+    }
+
+    /// Why the claimed unit does not run the code of the instance, if so: any datacenter may have been asked for.
+    fn why_not_isolated(&self, instance: &Instance, claim: &stock::Claim) -> Option<String> {
+        let unit = UnitRef { cluster: claim.cluster.clone(), name: claim.unit_name.clone() };
+        match self.clusters.observation(&unit) {
+            Observation::Unit(unit) if instance.order.trust() == Trust::Tenant => {
+                let why = unit.refuses_tenant_code()?;
+                Some(isolation::explain(&claim.datacenter_name, why, &isolation::datacenters(&self.clusters)))
+            }
+            _ => None,
         }
     }
 

@@ -29,7 +29,7 @@ use crate::{
     config::IdleConfig,
     error::Error,
     event::{By, Detail, InstanceField, Updated},
-    idle, quota,
+    idle, quota, registry_credential,
     state::AppState,
     tenant,
 };
@@ -229,7 +229,10 @@ impl InstanceChange {
             }
             quota::check_own_images(tx, instance.tenant).await?;
             let software = image.software();
-            return Ok((software.template != order.template).then_some(software));
+            registry_credential::check(tx, instance.tenant, "/image/registry_credential", &image.pull())
+                .await?;
+            let is_another = software.template != order.template || software.pull != order.pull;
+            return Ok(is_another.then_some(software));
         }
         match &self.version {
             Some(_) if order.has_own_image() => {
@@ -313,12 +316,14 @@ impl Instance {
             return Err(Error::UnitHeld);
         }
         self.order.datacenter_id = Some(datacenter.id);
+        self.order.datacenter_name = Some(datacenter.name.clone());
         Ok(())
     }
 
     fn change_software(&mut self, software: Software) {
         let order = &mut self.order;
         (order.version, order.image_id) = (software.version, software.image_id);
+        order.pull = software.pull;
         order.set_template(software.template);
     }
 }
@@ -336,7 +341,10 @@ fn updated(before: &Instance, after: &Instance) -> Updated {
         (before.name != after.name, InstanceField::Name),
         (old.gpu_spec_id != new.gpu_spec_id, InstanceField::GpuSpec),
         (!new.has_own_image() && old.version != new.version, InstanceField::Version),
-        (new.has_own_image() && old.template != new.template, InstanceField::Image),
+        (
+            new.has_own_image() && (&old.template, &old.pull) != (&new.template, &new.pull),
+            InstanceField::Image,
+        ),
         (old.env != new.env, InstanceField::Env),
         (before.secrets != after.secrets, InstanceField::Secrets),
         (old.mounts() != new.mounts(), InstanceField::Storages),

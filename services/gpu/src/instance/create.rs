@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use api::{Checks, IdempotencyKey, Problem};
 use auth::Member;
+use crds::Trust;
 use encryption::Cipher;
 use ids::{ImageId, InstanceId, OperationId, StorageId, TenantId};
 use jiff::Timestamp;
@@ -19,7 +20,7 @@ use super::{
     mount::{self, Mount, NewMount, Requested},
     new_volume::NewVolume,
     own_image::OwnImage,
-    parts::{CurrentOperation, OnNodeLoss, Order, OrderedGpu},
+    parts::{CurrentOperation, OnNodeLoss, Order, OrderedGpu, Pull},
     port::{self, NewPublicPort},
     references::{References, check_storages, find_datacenter, find_gpu_spec},
     secret::{self, NewSecret},
@@ -32,7 +33,7 @@ use crate::{
     config::IdleConfig,
     error::Error,
     event::By,
-    quota, ssh,
+    isolation, quota, registry_credential, ssh,
     state::AppState,
     tenant,
     usage::Meter,
@@ -175,7 +176,9 @@ impl NewInstance {
             new.check_spec(app, subject).await?;
         }
         let datacenter = find_datacenter(app, subject, self.datacenter.as_deref(), of_storages).await?;
-        Ok(References { spec, datacenter, new_storage: None })
+        let not_isolated =
+            isolation::check(&app.clusters, datacenter.as_ref().map(|one| one.name.as_str())).err();
+        Ok(References { spec, datacenter, new_storage: None, not_isolated })
     }
 
     /// Creates the requested volume, unless the instance would be refused. A repetition with the same key returns the same
@@ -209,6 +212,7 @@ impl NewInstance {
         let image = match &self.image {
             Some(image) => {
                 quota::check_own_images(tx, owner).await?;
+                registry_credential::check(tx, owner, "/image/registry_credential", &image.pull()).await?;
                 image.software()
             }
             None => {
@@ -266,6 +270,12 @@ impl NewInstance {
         let mut instance = self.instance(owner, references, found, admission.now);
         if !self.start {
             (instance.state, instance.attempt) = (State::Stopped { failure: None, hold: None }, 0);
+        }
+        if self.start
+            && instance.order.trust() == Trust::Tenant
+            && let Some(not_isolated) = &references.not_isolated
+        {
+            return Err(Error::NotIsolated(not_isolated.clone()).into());
         }
         if let Some(exceeded) = quota::check(tx, &instance, true).await? {
             return Err(Error::QuotaExceeded(exceeded).into());
@@ -325,6 +335,9 @@ impl NewInstance {
                 on_node_loss: self.on_node_loss,
                 interruptible: owner.interruptible,
                 reaches_peers: owner.reaches_peers,
+                runs_tenant_code: owner.runs_tenant_code,
+                pull: software.pull,
+                datacenter_name: datacenter.as_ref().map(|datacenter| datacenter.name.clone()),
                 price_per_hour: spec.price_per_hour,
                 currency: spec.currency.clone(),
             },
@@ -339,6 +352,7 @@ impl NewInstance {
             detaching: Vec::new(),
             secrets: Vec::new(),
             secret_objects: Vec::new(),
+            pull_credential: None,
             meter: Meter::default(),
             last_place: None,
             operation: CurrentOperation { id: OperationId::new(), kind: OperationKind::Create },
@@ -361,12 +375,21 @@ pub(super) struct Owner {
     pub(super) interruptible: bool,
     /// Whether it and others of its tenant can open connections to each other.
     pub(super) reaches_peers: bool,
+    /// Whether programs of the tenant run in it.
+    pub(super) runs_tenant_code: bool,
 }
 
 impl Owner {
     /// A new instance that the users of the tenant manage.
     pub(super) fn of(tenant: TenantId) -> Self {
-        Self { id: InstanceId::new(), tenant, managed_by: None, interruptible: false, reaches_peers: false }
+        Self {
+            id: InstanceId::new(),
+            tenant,
+            managed_by: None,
+            interruptible: false,
+            reaches_peers: false,
+            runs_tenant_code: false,
+        }
     }
 }
 
@@ -376,12 +399,14 @@ pub(super) struct Software {
     pub(super) version: String,
     pub(super) image_id: ImageId,
     pub(super) template: Template,
+    /// From where an image of the tenant's own is pulled.
+    pub(super) pull: Option<Pull>,
 }
 
 impl From<ServiceImage> for Software {
     fn from(image: ServiceImage) -> Self {
         let ServiceImage { id: image_id, service, version, template, .. } = image;
-        Self { service, version, image_id, template }
+        Self { service, version, image_id, template, pull: None }
     }
 }
 

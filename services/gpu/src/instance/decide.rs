@@ -187,10 +187,7 @@ fn keep_running(instance: &Instance, observation: &Observation, pod: Option<&Pod
         return Step::Record(Event::PlaceLost);
     }
     match (pod, unit.ready_pod(instance)) {
-        (Some(recorded), Some(reported)) if *recorded == reported => match instance.stale_secret() {
-            Some(secret) => Step::Act(Action::DeleteSecret(secret.clone())),
-            None => Step::Wait(None),
-        },
+        (Some(recorded), Some(reported)) if *recorded == reported => follow_secrets(instance, unit),
         (_, Some(reported)) => Step::Record(Event::BecameReady(reported)),
         (Some(_), None) => Step::Record(Event::BecameUnready(unit.reason())),
         (None, None) => Step::Wait(unit.reason()),
@@ -217,14 +214,27 @@ fn settle_restored(instance: &Instance, unit: &Unit) -> Step {
     }
 }
 
-/// Writes the instance into its unit, and before that the Secret that its pod needs.
+/// Writes the instance into its unit, and before that the Secrets that its pod needs.
 fn apply(instance: &Instance, unit: &Unit) -> Step {
-    match instance.needed_secret(unit) {
-        None | Some((_, Some(Progress::Written))) => Step::Act(Action::Apply),
+    let needed = instance.needed_secrets(unit);
+    let missing = needed.into_iter().find(|(_, progress)| *progress != Some(Progress::Written));
+    match missing {
+        None => Step::Act(Action::Apply),
         Some((secret, Some(Progress::Planned))) => Step::Act(Action::WriteSecret(secret)),
-        Some((secret, Some(Progress::Deleted) | None)) => {
-            Step::Record(Event::Secret(SecretChange::Planned(secret)))
-        }
+        Some((secret, _)) => Step::Record(Event::Secret(SecretChange::Planned(secret))),
+    }
+}
+
+/// The next step for the Secrets of a running instance: its unit names none of a credential that has ended, then those that
+/// no pod needs are deleted.
+fn follow_secrets(instance: &Instance, unit: &Unit) -> Step {
+    let named = unit.desired.as_ref().and_then(|desired| desired.pull_secret.as_ref());
+    if named.is_some() && named != instance.pull_secret_name().as_ref() {
+        return apply(instance, unit);
+    }
+    match instance.stale_secret() {
+        Some(secret) => Step::Act(Action::DeleteSecret(secret.clone())),
+        None => Step::Wait(None),
     }
 }
 

@@ -86,6 +86,9 @@ pub(crate) fn instance(state: State) -> Instance {
             on_node_loss: OnNodeLoss::Restart,
             interruptible: false,
             reaches_peers: false,
+            runs_tenant_code: false,
+            pull: None,
+            datacenter_name: None,
             price_per_hour: "0.5".parse().unwrap(),
             currency: "EUR".into(),
         },
@@ -100,6 +103,7 @@ pub(crate) fn instance(state: State) -> Instance {
         detaching: vec![],
         secrets: vec![],
         secret_objects: vec![],
+        pull_credential: None,
         meter: Meter::default(),
         last_place: None,
         operation: CurrentOperation { id: OperationId::new(), kind: OperationKind::Start },
@@ -126,16 +130,23 @@ pub(crate) fn idle_unit() -> Unit {
         node: Some("node-1".into()),
         cpu_cores: Some(4.0),
         gpus: 1,
+        datacenter: "uk-1".into(),
         instance: None,
         runs: vec![],
         failure: None,
         held: condition(true, HeldReason::Holding),
         ready: condition(false, InstanceReason::Idle),
+        tenant_code: condition(true, crds::TenantCodeReason::Isolated),
     }
 }
 
 pub(crate) fn desired(instance: &Instance) -> DesiredInstance {
-    DesiredInstance { name: instance.id.k8s_name(), attempt: instance.attempt, restart: instance.restart }
+    DesiredInstance {
+        name: instance.id.k8s_name(),
+        attempt: instance.attempt,
+        restart: instance.restart,
+        pull_secret: instance.pull_secret_name(),
+    }
 }
 
 /// What the operator reports of the instance's pod, ready since `since`.

@@ -3,6 +3,7 @@
 use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
 use auth::{Member, SubjectToken};
 use axum::{extract::State, response::IntoResponse};
+use crds::Trust;
 use http::StatusCode;
 use ids::{InstanceId, OperationId};
 use jiff::Timestamp;
@@ -20,7 +21,7 @@ use super::{
     store::{self, Filter},
     view::InstanceView,
 };
-use crate::{catalogue::Author, error::Error, event::By, quota, ssh, state::AppState, tenant};
+use crate::{catalogue::Author, error::Error, event::By, isolation, quota, ssh, state::AppState, tenant};
 
 /// Filters and page of the list.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -87,7 +88,8 @@ async fn list_instances(
     responses((status = 202, description = "Accepted. The operation reports the progress.", body = InstanceView)),
     extensions(("x-problems" = json!([
         ProblemType::InvalidField, ProblemType::TenantSuspended, ProblemType::QuotaExceeded,
-        ProblemType::CostLimitExceeded, ProblemType::BudgetExhausted, ProblemType::AllowanceExpired
+        ProblemType::CostLimitExceeded, ProblemType::BudgetExhausted, ProblemType::AllowanceExpired,
+        ProblemType::IsolationUnavailable
     ]))),
 )]
 async fn create_instance(
@@ -225,6 +227,12 @@ async fn check_limits(
         Command::Start => {
             if instance.order.has_own_image() {
                 quota::check_own_images(tx, instance.tenant).await?;
+                instance.check_pull_credential()?;
+            }
+            if instance.order.trust() == Trust::Tenant
+                && let Some(datacenter) = instance.order.known_datacenter()
+            {
+                isolation::check(&app.clusters, datacenter).map_err(Error::NotIsolated)?;
             }
             if let Some(exceeded) = quota::check(tx, instance, false).await? {
                 return Err(Error::QuotaExceeded(exceeded));
@@ -259,7 +267,8 @@ pub(crate) struct StartQuery {
     extensions(("x-problems" = json!([
         ProblemType::NotFound, ProblemType::InstanceState, ProblemType::TenantSuspended,
         ProblemType::QuotaExceeded, ProblemType::CostLimitExceeded, ProblemType::BudgetExhausted,
-        ProblemType::AllowanceExpired, ProblemType::InstanceManaged
+        ProblemType::AllowanceExpired, ProblemType::InstanceManaged, ProblemType::IsolationUnavailable,
+        ProblemType::RegistryCredentialMissing
     ]))),
 )]
 async fn start_instance(

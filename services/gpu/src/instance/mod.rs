@@ -41,12 +41,13 @@ pub use model::{Accepted, Command, Effects, EndedOperation, Event, Instance, Not
 pub use mount::Mount;
 pub use parts::{
     AttachedStorage, Claim, ClaimStatus, CurrentOperation, Displaced, Failure, OnNodeLoss, Order, OrderedGpu,
-    Place, Pod,
+    Place, Pod, Pull,
 };
 pub use port::PublicPort;
 pub use reason::{Reason, ReasonCode};
 pub use reconcile::Reconciler;
-pub use secret::{Progress, SecretChange, SecretObject, SecretRef, TrackedSecret, reencrypt};
+pub(crate) use secret::reencrypt;
+pub use secret::{Progress, SecretChange, SecretObject, SecretRef, TrackedSecret};
 pub use state::{InstanceState, State};
 pub use store::QUEUE;
 pub(crate) use view::InstanceView;

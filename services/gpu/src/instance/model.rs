@@ -6,7 +6,7 @@ mod effects;
 use std::collections::BTreeMap;
 
 use api::OperationProgress;
-use ids::{InstanceId, OperationId, StorageId, TenantId};
+use ids::{InstanceId, OperationId, RegistryCredentialId, StorageId, TenantId};
 use jiff::Timestamp;
 use operations::End;
 
@@ -154,6 +154,8 @@ pub struct Instance {
     pub secrets: Vec<SecretRef>,
     /// Its Secrets in clusters that may exist.
     pub secret_objects: Vec<TrackedSecret>,
+    /// The registry credential with which its image is pulled. Read with the instance, not written with it.
+    pub pull_credential: Option<RegistryCredentialId>,
     /// The meter.
     pub meter: Meter,
     /// Its current or last location.

@@ -1,13 +1,20 @@
 //! Images of tenants' own, instead of a service of the catalogue: what is requested, and how such an image is run. Pure.
 
 use api::Checks;
-use crds::Protocol;
-use ids::ImageId;
+use crds::{Protocol, Trust};
+use ids::{ImageId, RegistryCredentialId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{create::Software, parts::Order};
-use crate::catalogue::{Template, TemplatePort, check_reference};
+use super::{
+    create::Software,
+    model::Instance,
+    parts::{Order, Pull},
+};
+use crate::{
+    catalogue::{Template, TemplatePort, check_reference, registry_of},
+    error::Error,
+};
 
 /// The service of such an order. No service of the catalogue has a space in its name.
 const SERVICE: &str = "own image";
@@ -23,6 +30,10 @@ const START_SECONDS: i64 = 600;
 pub(crate) struct OwnImage {
     /// Reference: `[registry/]name[:tag][@digest]`, with a tag or a digest. The cluster has to be able to pull it.
     reference: String,
+    /// Id of the registry credential with which it is pulled (`GET /v1/registry-credentials`): one for the registry in
+    /// `reference`. If absent, the newest one for it, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) registry_credential: Option<RegistryCredentialId>,
     /// Ports, all TCP. At least one is public.
     ports: Vec<OwnImagePort>,
     /// Entry point. That of the image if empty.
@@ -102,7 +113,13 @@ impl OwnImage {
             version: self.reference.clone(),
             image_id: ImageId::new(),
             template: self.template(),
+            pull: Some(self.pull()),
         }
+    }
+
+    /// From where it is pulled.
+    pub(super) fn pull(&self) -> Pull {
+        Pull { registry: registry_of(&self.reference), credential: self.registry_credential }
     }
 
     /// The last part of its name.
@@ -119,6 +136,11 @@ impl Order {
         self.service == SERVICE
     }
 
+    /// Whose code runs.
+    pub(crate) fn trust(&self) -> Trust {
+        if self.has_own_image() || self.runs_tenant_code { Trust::Tenant } else { Trust::Platform }
+    }
+
     /// Returns the image of the tenant's own.
     pub(super) fn own_image(&self) -> Option<OwnImage> {
         let template = self.has_own_image().then_some(&self.template)?;
@@ -130,12 +152,35 @@ impl Order {
         });
         Some(OwnImage {
             reference: template.image.clone(),
+            registry_credential: self.pull.as_ref().and_then(|pull| pull.credential),
             ports: ports.collect(),
             command: template.command.clone(),
             args: template.args.clone(),
             working_dir: template.working_dir.clone(),
             storage_mount_path: template.storage_mount_path.clone(),
         })
+    }
+}
+
+impl Order {
+    /// The required datacenter, or none for any; none at all if only its id is known.
+    pub(super) fn known_datacenter(&self) -> Option<Option<&str>> {
+        match (self.datacenter_id, &self.datacenter_name) {
+            (None, _) => Some(None),
+            (Some(_), name) => name.as_deref().map(Some),
+        }
+    }
+}
+
+impl Instance {
+    /// # Errors
+    /// If the registry credential that the user has chosen was deleted.
+    pub(super) fn check_pull_credential(&self) -> Result<(), Error> {
+        let chosen = self.order.pull.as_ref().and_then(|pull| pull.credential);
+        match (chosen, self.pull_credential) {
+            (Some(_), None) => Err(Error::RegistryCredentialMissing),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -191,7 +236,7 @@ mod tests {
         let template =
             image(json!({ "reference": "a:1", "ports": [{ "port": 80, "is_public": true }] })).template();
         assert!(!template.root_inside && template.runtime_class_name.is_none());
-        for field in ["root_inside", "runtime_class_name", "shm_size_mib", "env"] {
+        for field in ["root_inside", "runtime_class_name", "shm_size_mib", "env", "trust"] {
             let value = json!({ "reference": "a:1", "ports": [], field: true });
             assert!(serde_json::from_value::<OwnImage>(value).is_err(), "{field}");
         }

@@ -2,7 +2,9 @@
 
 use api::{Problem, ProblemDetails, ProblemType};
 use clients::stock;
-use ids::{DatacenterId, GpuSpecId, ImageId, InstanceId, OperationId, StorageId, UnitId};
+use ids::{
+    DatacenterId, GpuSpecId, ImageId, InstanceId, OperationId, RegistryCredentialId, StorageId, UnitId,
+};
 use jiff::Timestamp;
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
@@ -50,10 +52,29 @@ pub struct Order {
     /// Whether it and other instances of its tenant that have this, too, can open connections to each other.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reaches_peers: bool,
+    /// Whether programs of the tenant run in an image of the catalogue.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub runs_tenant_code: bool,
+    /// From where an image of the tenant's own is pulled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pull: Option<Pull>,
+    /// Name of the required datacenter. None in rows of early versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub datacenter_name: Option<String>,
     /// Price at the time of the order. Each claim sets its own.
     pub price_per_hour: Decimal,
     /// ISO 4217.
     pub currency: String,
+}
+
+/// From where an image of the tenant's own is pulled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pull {
+    /// Registry: host with port.
+    pub registry: String,
+    /// Credential of the tenant that the user has chosen; the newest one for the registry if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credential: Option<RegistryCredentialId>,
 }
 
 /// What happens to an instance when its node is lost.

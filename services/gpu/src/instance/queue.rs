@@ -7,6 +7,7 @@ use auth::{Member, SubjectToken};
 use axum::extract::State;
 use backon::{BackoffBuilder, ExponentialBuilder};
 use clients::stock::{self, Alternative, Estimate};
+use crds::Trust;
 use db::Db;
 use ids::InstanceId;
 use rust_decimal::Decimal;
@@ -133,12 +134,15 @@ async fn quote_instance(
     let exceeded = quota::quote(&mut tx, &instance, true).await?;
     let refused = app.admission().quote(&mut tx, &instance).await?;
     drop(tx);
+    let not_isolated = references.not_isolated.as_ref().filter(|_| instance.order.trust() == Trust::Tenant);
+    let not_isolated = not_isolated.map(|why| (ReasonCode::RuntimeUnavailable, why.message.clone()));
     let References { spec, datacenter, .. } = references;
     let quote = app.stock.quote(spec.id, datacenter.map(|datacenter| datacenter.id), &subject).await;
     let quote = quote.map_err(|cause| Error::Service { service: "The stock service", cause })?;
     let limited = exceeded
         .map(|exceeded| (ReasonCode::QuotaExceeded, exceeded.to_string()))
-        .or_else(|| refused.map(|refused| (refused.reason(), refused.to_string())));
+        .or_else(|| refused.map(|refused| (refused.reason(), refused.to_string())))
+        .or(not_isolated);
     let why_not = match limited {
         Some(limited) => Some(limited),
         None if quote.draining => {

@@ -115,6 +115,8 @@ pub enum ReasonCode {
     // reported by the operator for a failed start
     /// The image cannot be pulled.
     ImagePullFailed,
+    /// The registry does not let the image be pulled: it asks for a registry credential, or refuses the one that it gets.
+    ImagePullDenied,
     /// The image name is not valid.
     InvalidImageName,
     /// The container cannot be created from its configuration.
@@ -135,6 +137,8 @@ pub enum ReasonCode {
     InvalidTemplate,
     /// The node or a policy of the cluster rejects the pod.
     PodRejected,
+    /// The datacenter has no runtime in which the container may run. The message says what is missing.
+    RuntimeUnavailable,
 
     /// The cluster reports a reason that this version does not know. Read the message.
     #[serde(other)]
@@ -182,6 +186,7 @@ impl From<FailureReason> for ReasonCode {
     fn from(reason: FailureReason) -> Self {
         match reason {
             FailureReason::ImagePullFailed => Self::ImagePullFailed,
+            FailureReason::ImagePullDenied => Self::ImagePullDenied,
             FailureReason::InvalidImageName => Self::InvalidImageName,
             FailureReason::ContainerConfigError => Self::ContainerConfigError,
             FailureReason::ContainerExited => Self::ContainerExited,
@@ -192,6 +197,7 @@ impl From<FailureReason> for ReasonCode {
             FailureReason::StorageForbidden => Self::StorageForbidden,
             FailureReason::InvalidTemplate => Self::InvalidTemplate,
             FailureReason::PodRejected => Self::PodRejected,
+            FailureReason::RuntimeUnavailable => Self::RuntimeUnavailable,
         }
     }
 }

@@ -10,7 +10,7 @@ use ids::StorageId;
 use secrecy::SecretString;
 
 use super::mount::Requested;
-use crate::{error::Error, state::AppState};
+use crate::{error::Error, isolation::NotIsolated, state::AppState};
 
 const STOCK: &str = "The stock service";
 const STORAGE: &str = "The storage service";
@@ -25,6 +25,8 @@ pub(super) struct References {
     pub(super) datacenter: Option<Datacenter>,
     /// The requested volume, once it exists.
     pub(super) new_storage: Option<StorageId>,
+    /// Why code of tenants does not run in the datacenter, if so.
+    pub(super) not_isolated: Option<NotIsolated>,
 }
 
 /// Returns a GPU specification that new starts can use.

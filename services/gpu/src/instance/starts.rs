@@ -112,9 +112,10 @@ pub(super) fn outcome(
 /// Returns whether the platform is to blame for a failed start.
 fn is_platform_fault(instance: &Instance, reason: &Reason) -> bool {
     match reason.code {
-        ReasonCode::ImagePullFailed | ReasonCode::StartTimeout | ReasonCode::InvalidImageName => {
-            !instance.order.has_own_image()
-        }
+        ReasonCode::ImagePullFailed
+        | ReasonCode::ImagePullDenied
+        | ReasonCode::StartTimeout
+        | ReasonCode::InvalidImageName => !instance.order.has_own_image(),
         code => matches!(
             code,
             ReasonCode::Internal
@@ -122,6 +123,7 @@ fn is_platform_fault(instance: &Instance, reason: &Reason) -> bool {
                 | ReasonCode::NodeLost
                 | ReasonCode::NoPlace
                 | ReasonCode::PodRejected
+                | ReasonCode::RuntimeUnavailable
                 | ReasonCode::StorageMissing
                 | ReasonCode::TemplateRejected
                 | ReasonCode::UnitGone

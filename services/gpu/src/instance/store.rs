@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use api::{Page, PageRequest, page::is_unreadable};
 use db::queue::Table;
-use ids::{InstanceId, OperationId, StorageId, TenantId};
+use ids::{InstanceId, OperationId, RegistryCredentialId, StorageId, TenantId};
 use jiff_sqlx::ToSqlx;
 use operations::{End, NewOperation};
 use sqlx::{PgConnection, types::Json};
@@ -45,6 +45,7 @@ struct Row {
     detaching: Vec<StorageId>,
     secrets: Json<Vec<SecretRef>>,
     secret_objects: Json<Vec<TrackedSecret>>,
+    pull_credential: Option<RegistryCredentialId>,
     meter: Json<Meter>,
     last_place: Option<Json<Place>>,
     operation_id: OperationId,
@@ -80,6 +81,7 @@ impl From<Row> for Instance {
             detaching: row.detaching,
             secrets: row.secrets.0,
             secret_objects: row.secret_objects.0,
+            pull_credential: row.pull_credential,
             meter: row.meter.0,
             last_place: row.last_place.map(|place| place.0),
             operation: CurrentOperation { id: row.operation_id, kind: row.operation_kind },
@@ -100,7 +102,14 @@ macro_rules! select_instances {
              secret_objects, meter, last_place, operation_id, operation_kind, generation, created_at, updated_at, \
              (select coalesce(jsonb_agg(jsonb_build_object('name', s.name, 'updated_at', s.updated_at) \
                   order by s.name), '[]') \
-              from instance_secrets s where s.instance_id = instances.id) as \"secrets!: Json<Vec<SecretRef>>\" \
+              from instance_secrets s where s.instance_id = instances.id) as \"secrets!: Json<Vec<SecretRef>>\", \
+             case when spec ? 'pull' then \
+                 (select c.id from registry_credentials c \
+                  where c.tenant_id = instances.tenant_id \
+                      and case when spec #> '{pull,credential}' is null then c.registry = spec #>> '{pull,registry}' \
+                               else c.id = substr(spec #>> '{pull,credential}', 5)::uuid end \
+                  order by c.id desc limit 1) \
+             end as \"pull_credential: RegistryCredentialId\" \
              from instances "
                 + $tail
             $(, $parameter)*
@@ -491,6 +500,23 @@ pub(crate) async fn advance(
     }
     log(conn, instance, by, &effects.log).await?;
     Ok(true)
+}
+
+/// Enqueues the tenant's instances that pull from a registry and are not stopped: its credentials have changed.
+pub(crate) async fn wake_pulling_from(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    registry: &str,
+) -> sqlx::Result<()> {
+    let ids = sqlx::query_scalar!(
+        r#"select id as "id: InstanceId" from instances
+           where tenant_id = $1 and spec ? 'pull' and spec #>> '{pull,registry}' = $2
+             and state in ('pending', 'starting', 'running')"#,
+        tenant as TenantId,
+        registry,
+    );
+    let ids = ids.fetch_all(&mut *conn).await?;
+    if ids.is_empty() { Ok(()) } else { QUEUE.enqueue(conn, &ids).await }
 }
 
 /// The number of instances in a state.

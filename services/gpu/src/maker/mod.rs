@@ -1,4 +1,4 @@
-//! What ends with its maker: SSH keys and share links of instances, and a user's SSH keys that were added with an API key. A key
+//! What ends with its maker: SSH keys and share links of instances, registry credentials, and a user's SSH keys that were added with an API key. A key
 //! that a user has added in person belongs to the user, as a password does. libs/auth finds out whose rights have ended.
 
 mod store;
@@ -7,7 +7,7 @@ use api::audit;
 use auth::{EndedMaker, Made, MadeBy, Whom};
 use axum::http::StatusCode;
 
-use crate::{NAME, state::AppState};
+use crate::{NAME, registry_credential, state::AppState};
 
 /// Keys and links of all tenants.
 #[derive(Clone)]
@@ -27,20 +27,24 @@ impl Made for Makers {
         };
         let keys = store::end_instance_keys(&mut tx, ended).await?;
         let links = store::end_share_links(&mut tx, ended).await?;
+        let credentials = registry_credential::end_credentials(&mut tx, tenant, ended).await?;
         let keys = keys.iter().map(|(instance, key)| {
             ("end_instance_ssh_key", format!("/v1/instances/{instance}/ssh-keys/{key}"))
         });
         let links = links.iter().map(|(instance, link)| {
             ("end_share_link", format!("/v1/instances/{instance}/share-links/{link}"))
         });
-        for (action, path) in keys.chain(links) {
+        let credentials = credentials
+            .iter()
+            .map(|id| ("end_registry_credential", format!("/v1/registry-credentials/{id}")));
+        for (action, path) in keys.chain(links).chain(credentials) {
             let request = audit::Request::of_service(NAME, action, path);
             request.record_for(&mut tx, tenant, StatusCode::NO_CONTENT, &()).await?;
         }
         tx.commit().await?;
         tracing::info!(
             tenant.id = %tenant, user.id = %ended.maker.user_id,
-            "ended keys and links with the rights of their maker"
+            "ended keys, links and credentials with the rights of their maker"
         );
         Ok(())
     }

@@ -6,7 +6,7 @@ use sqlx::PgConnection;
 
 use crate::ssh;
 
-/// Returns the makers of keys and links.
+/// Returns the makers of keys, links and credentials.
 pub(super) async fn makers(conn: &mut PgConnection, whom: &Whom) -> sqlx::Result<Vec<MadeBy>> {
     let rows = sqlx::query!(
         r#"select tenant_id as "tenant_id: TenantId", user_id as "user_id!: UserId",
@@ -15,6 +15,8 @@ pub(super) async fn makers(conn: &mut PgConnection, whom: &Whom) -> sqlx::Result
                  from instance_ssh_keys
                  union all
                  select tenant_id, created_by, created_by_key, coalesce(rights_at, created_at) from share_links
+                 union all
+                 select tenant_id, created_by, created_by_key, rights_at from registry_credentials
                  union all
                  select null, user_id, created_by_key, coalesce(rights_at, created_at) from ssh_keys
                  where created_by_key is not null) made

@@ -21,6 +21,7 @@ pub(super) async fn erase(
         sqlx::query!("delete from tickets where tenant_id = $1", tenant as TenantId),
         sqlx::query!("delete from instance_ssh_keys where tenant_id = $1", tenant as TenantId),
         sqlx::query!("delete from instance_secrets where tenant_id = $1", tenant as TenantId),
+        sqlx::query!("delete from registry_credentials where tenant_id = $1", tenant as TenantId),
         sqlx::query!("delete from instance_samples where tenant_id = $1", tenant as TenantId),
         sqlx::query!("delete from instance_sample_averages where tenant_id = $1", tenant as TenantId),
         sqlx::query!("delete from idle_watches where tenant_id = $1", tenant as TenantId),
@@ -45,7 +46,7 @@ pub(super) async fn erase(
             r#"update instances
                set name = 'deleted', storage = null, attached = '{}', public_ports = '[]', idle_stop = null, last_place = null,
                    request_hash = null,
-                   spec = (spec - 'storages')
+                   spec = (spec - 'storages' - 'pull')
                        || '{"env": [], "storage_id": null, "template": {"image": "deleted", "ports": []}}'::jsonb
                where tenant_id = $1 and state = 'deleted' and name <> 'deleted'"#,
             tenant as TenantId

@@ -34,6 +34,7 @@ mod prometheus;
 mod queue;
 mod quota;
 mod recalls;
+mod registry_credentials;
 mod rights;
 mod route_changes;
 mod secrets;

@@ -16,7 +16,7 @@ use atelier_gpu::{
     usage::{EndedHold, Meter, Metering, RunKey},
 };
 use crds::{HeldReason, InstanceReason, LastFailure, Run, UnitState};
-use ids::{DatacenterId, InstanceId, OperationId, TenantId, UnitId};
+use ids::{DatacenterId, InstanceId, OperationId, RegistryCredentialId, TenantId, UnitId};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use operations::End;
@@ -69,11 +69,13 @@ impl World {
             node: Some("node".into()),
             cpu_cores: Some(4.0),
             gpus: 1,
+            datacenter: String::new(),
             instance: None,
             runs: vec![],
             failure: None,
             held: condition(true, HeldReason::Holding),
             ready: condition(false, InstanceReason::Idle),
+            tenant_code: None,
         };
         let mut operations = BTreeMap::new();
         let instances: Vec<Instance> = (0..3)
@@ -103,6 +105,7 @@ impl World {
                         _ => vec![SecretRef { name: "TOKEN".into(), updated_at: at(0) }],
                     },
                     secret_objects: vec![],
+                    pull_credential: (n == 2).then(RegistryCredentialId::new),
                     meter: Meter::default(),
                     last_place: None,
                     operation: CurrentOperation { id: operation, kind: OperationKind::Create },
@@ -355,6 +358,7 @@ impl World {
             name: instance.id.k8s_name(),
             attempt: instance.attempt,
             restart: instance.restart,
+            pull_secret: instance.pull_secret_name(),
         };
         assert_eq!(self.claims.get(&u), Some(&instance.id), "written into a unit that is not the instance's");
         if self.units[u].desired.as_ref().is_some_and(|present| present.name != desired.name) {

@@ -85,6 +85,9 @@ pub(crate) fn order() -> Order {
     Order {
         interruptible: false,
         reaches_peers: false,
+        runs_tenant_code: false,
+        pull: None,
+        datacenter_name: None,
         gpu_spec_id: GpuSpecId::new(),
         gpu_spec_name: "small".into(),
         gpu: None,

@@ -18,7 +18,8 @@ pub(crate) struct Operator {
 }
 
 fn held() -> Value {
-    json!([{ "type": "Held", "status": "True", "reason": "Holding", "message": "", "lastTransitionTime": at(0) }])
+    let condition = |kind: &str, reason: &str| json!({ "type": kind, "status": "True", "reason": reason, "message": "", "lastTransitionTime": at(0) });
+    json!([condition("Held", "Holding"), condition("TenantCode", "Isolated")])
 }
 
 impl Operator {
@@ -31,7 +32,7 @@ impl Operator {
         let unit: GpuUnit = serde_json::from_value(json!({
             "apiVersion": "atelier.dev/v1alpha1", "kind": "GpuUnit", "metadata": { "name": name },
             "spec": {
-                "gpuSpec": "3080-small-4-1", "resources": { "cpu": "1", "memory": "1Gi" },
+                "gpuSpec": "3080-small-4-1", "datacenter": "dev-1", "resources": { "cpu": "1", "memory": "1Gi" },
                 "gpu": { "model": "RTX 3080", "count": 1,
                          "allocation": { "kind": "device", "resource": "nvidia.com/gpu" } },
             },
@@ -39,6 +40,16 @@ impl Operator {
         .unwrap();
         self.units.create(&PostParams::default(), &unit).await.unwrap();
         self.status(name, json!({ "state": "init", "node": "node-1", "conditions": held() })).await;
+    }
+
+    /// The operator reports that the unit runs no code of tenants, or that it does.
+    pub(crate) async fn isolates(&self, name: &str, isolates: bool) {
+        let mut conditions = held();
+        if !isolates {
+            conditions[1] = json!({ "type": "TenantCode", "status": "False", "reason": "NoIsolatedRuntime",
+                "message": "the cluster has no isolated runtime", "lastTransitionTime": at(0) });
+        }
+        self.status(name, json!({ "conditions": conditions })).await;
     }
 
     pub(crate) async fn unit(&self, name: &str) -> GpuUnit {

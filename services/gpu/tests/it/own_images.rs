@@ -2,6 +2,7 @@
 
 use ids::InstanceId;
 use serde_json::{Value, json};
+use testkit::eventually;
 
 use crate::{
     harness::{Setup, World},
@@ -19,7 +20,7 @@ fn order() -> Value {
 }
 
 impl World {
-    async fn allow_own_images(&self, allowed: bool) {
+    pub(crate) async fn allow_own_images(&self, allowed: bool) {
         let path = format!("/v1/platform-quotas/{}?reason=trial", self.tenant);
         let limits = json!({ "own_images": allowed, "instances": 9 });
         let put = self.admin().header("if-match", "*").put(&path, limits).await.expect(200);
@@ -82,6 +83,93 @@ async fn a_tenant_runs_an_image_of_its_own_if_an_administrator_allows_it() {
     let limits: Value =
         sqlx::query_scalar("select limits from gpu.quotas").fetch_one(&mut admin).await.unwrap();
     assert!(limits.get("own_images").is_none(), "{limits}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn code_of_tenants_starts_only_where_the_operator_reports_a_runtime_for_it() {
+    let world = World::with(Setup { units: 1, ..Setup::default() }).await;
+    world.allow_own_images(true).await;
+    let (member, jobs) = (world.member(), world.jobs());
+    let units = world.app.clusters().units();
+    let unit = units[0].name.clone();
+    let reports = async |isolates: bool| {
+        world.operator.isolates(&unit, isolates).await;
+        eventually("the report is known", async || {
+            let known = world.app.clusters().units()[0].tenant_code.clone().unwrap();
+            (known.met == isolates).then_some(())
+        })
+        .await;
+    };
+    reports(false).await;
+    for datacenter in [Value::Null, json!("dev-1")] {
+        let mut new = order();
+        new["datacenter"] = datacenter;
+        let refused = member.post("/v1/instances", new.clone()).await;
+        let refused = refused.expect_problem(409, "isolation-unavailable");
+        assert!(refused.str("detail").contains("the cluster has no isolated runtime"), "{}", refused.text);
+        assert_eq!(refused.body["datacenters"], json!([]));
+        let quote = member.post("/v1/instances/quote", new).await.expect(200);
+        assert_eq!((&quote.body["starts_now"], quote.str("reason")), (&json!(false), "runtime_unavailable"));
+    }
+    // programs of a tenant in an image of the catalogue, too
+    let mut managed = world.managed_order();
+    managed["runs_tenant_code"] = json!(true);
+    let path = crate::managed::managed_path(InstanceId::new());
+    jobs.put(&path, managed.clone()).await.expect_problem(409, "isolation-unavailable");
+    // what is created stopped may be started later
+    let mut stopped = order();
+    stopped["start"] = json!(false);
+    let stopped = world.ordered(stopped).await;
+    let start = format!("/v1/instances/{stopped}/start");
+    member.post(&start, Value::Null).await.expect_problem(409, "isolation-unavailable");
+    // the catalogue's images are not concerned
+    let of_catalogue = world.ordered(World::order()).await;
+    assert_eq!(
+        world.operator.unit(&world.unit_of(of_catalogue).await).await.spec.instance.unwrap().trust,
+        crds::Trust::Platform
+    );
+    let _ = member.delete(&format!("/v1/instances/{of_catalogue}")).await.expect(202);
+    world.emptied(&unit).await;
+    world.operator.ended(&unit, 160).await;
+    world.gone(of_catalogue).await;
+
+    let seen = world.admin().get("/v1/platform-isolation").await.expect(200);
+    assert_eq!(
+        seen.body["datacenters"],
+        json!([{ "datacenter": "dev-1", "running": 0, "refusing": 1, "reports": [
+            { "reason": "NoIsolatedRuntime", "message": "the cluster has no isolated runtime", "units": 1 },
+        ] }])
+    );
+    member.get("/v1/platform-isolation").await.expect_problem(403, "forbidden");
+
+    reports(true).await;
+    let id = world.managed(&managed).await;
+    let wanted = world.operator.unit(&world.unit_of(id).await).await.spec.instance.unwrap();
+    assert_eq!((wanted.trust, wanted.always_pull), (crds::Trust::Tenant, false));
+}
+
+/// The report may change, and stock chooses among all datacenters: the claimed unit is looked at once more.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_unit_that_runs_no_code_of_tenants_is_given_back() {
+    let world = World::with(Setup { units: 2, ..Setup::default() }).await;
+    world.allow_own_images(true).await;
+    for unit in world.app.clusters().units() {
+        world.operator.isolates(&unit.name, false).await;
+    }
+    // one more unit, which stock does not offer
+    world.operator.make_unit("unit-other").await;
+    eventually("all reports are known", async || {
+        let units = world.app.clusters().units();
+        let met = units.iter().filter(|unit| unit.refuses_tenant_code().is_none()).count();
+        (units.len() == 3 && met == 1).then_some(())
+    })
+    .await;
+    let made = world.member().post("/v1/instances", order()).await.expect(202);
+    let id: InstanceId = made.str("id").parse().unwrap();
+    let failed = world.in_state(id, "stopped").await;
+    assert_eq!(failed.str("reason"), "runtime_unavailable");
+    assert!(failed.str("message").contains("It runs in: dev-1."), "{}", failed.text);
+    eventually("the claim is released", async || (world.neighbours.claims() == 0).then_some(())).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -304,5 +304,7 @@ fn body(order: &Order, token: SecretString, config: &FleetConfig) -> ManagedOrde
         wait: order.tenure == Tenure::Firm,
         interruptible: order.tenure == Tenure::Lent,
         reaches_peers: order.dedicated,
+        // only dedicated pools can have `command.run`, also later
+        runs_tenant_code: order.dedicated,
     }
 }

@@ -14,6 +14,7 @@ use k8s_openapi::api::core::v1::{
     Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, ResourceQuota, ServiceAccount,
 };
 use k8s_openapi::api::networking::v1::NetworkPolicy;
+use k8s_openapi::api::node::v1::RuntimeClass;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use kube::api::ListParams;
 use kube::runtime::watcher;
@@ -29,7 +30,9 @@ use super::cache::{Applied, Cache, Key};
 use super::metrics::Metrics;
 use super::queue::Queue;
 use crate::NAME;
-use crate::observation::{DraSupport, ObservedMirror, ObservedNode, ObservedVolumeClaim};
+use crate::observation::{
+    DraSupport, ObservedMirror, ObservedNode, ObservedRuntimeClass, ObservedVolumeClaim,
+};
 use crate::tenant;
 use crate::unit::meta::short_hash;
 
@@ -108,6 +111,7 @@ impl Watches {
         self.watch_units(workers);
         self.watch_pods(workers);
         self.watch_nodes(workers);
+        self.watch_runtime_classes(workers);
         self.watch_storages(workers);
         self.watch_volume_claims(workers);
         self.watch_resource_claims(workers);
@@ -148,6 +152,21 @@ impl Watches {
             Change::Put(node) => cache.put_node(&node.name_any(), Some(ObservedNode::of(&node))),
             Change::Drop(node) => cache.put_node(&node.name_any(), None),
             Change::Retain(seen) => missing(cache.node_names(), seen, |name| cache.put_node(name, None)),
+        });
+    }
+
+    fn watch_runtime_classes(&self, workers: &Workers) {
+        let cache = self.cache.clone();
+        self.spawn::<RuntimeClass>(workers, watcher::Config::default(), Need::Required, move |change| {
+            match change {
+                Change::Put(class) => {
+                    cache.put_runtime_class(&class.name_any(), Some(ObservedRuntimeClass::of(&class)))
+                }
+                Change::Drop(class) => cache.put_runtime_class(&class.name_any(), None),
+                Change::Retain(seen) => {
+                    missing(cache.runtime_class_names(), seen, |name| cache.put_runtime_class(name, None))
+                }
+            }
         });
     }
 

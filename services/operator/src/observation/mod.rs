@@ -8,6 +8,7 @@ mod download;
 mod node;
 mod pod;
 mod room;
+mod runtime_class;
 mod storage;
 
 pub use device_claim::{ClaimRef, DraSupport, ObservedDeviceClaim, ObservedMirror, UNITS};
@@ -15,6 +16,7 @@ pub use download::{DownloadStage, ObservedDownload};
 pub use node::ObservedNode;
 pub use pod::{ContainerExit, ObservedPod, Phase, PodRef, Role, StatusReason};
 pub(crate) use room::{NOT_READY, why_no_room};
+pub use runtime_class::ObservedRuntimeClass;
 pub use storage::{ObservedStorage, ObservedVolumeClaim};
 
 use k8s_openapi::api::core::v1::NodeSelector;

@@ -5,6 +5,7 @@ use kube::ResourceExt as _;
 
 use super::action::Action;
 use super::attempt::Attempt;
+use super::isolation::Isolation;
 use super::planner::{Held, LeftPlace, NodeState, Planner, Ready, start_timeout};
 use super::progress::NOT_READY_YET;
 use super::{pods, status};
@@ -109,6 +110,12 @@ impl<'a> Planner<'a> {
             return self.fail_after(wanted, since, problem.reason, &problem.message, None);
         }
         let placeholder = self.placeholders().find(|pod| self.holds_place(pod));
+        let isolation = match self.isolation(wanted, placeholder.and_then(|pod| pod.node.as_deref())) {
+            Ok(isolation) => isolation,
+            Err(refusal) => {
+                return self.fail(wanted, FailureReason::RuntimeUnavailable, &refusal.message, None);
+            }
+        };
         let placeholder = placeholder.filter(|_| self.unsupported().is_none());
         let Some((pod, node)) = placeholder.and_then(|pod| Some((pod, pod.node.clone()?))) else {
             self.hold_place(None);
@@ -127,7 +134,9 @@ impl<'a> Planner<'a> {
             return self.fail_after(wanted, since, FailureReason::StorageMissing, &why, None);
         }
         self.guard_place(&node);
-        self.create_instance_pod(wanted, &node, pod);
+        if let Err(message) = self.create_instance_pod(wanted, &node, pod, &isolation) {
+            return self.fail(wanted, FailureReason::InvalidTemplate, &message, None);
+        }
         self.plan.status.node = Some(node);
         self.takes_over = true;
         self.report_hand_off();
@@ -148,10 +157,17 @@ impl<'a> Planner<'a> {
     }
 
     /// Creates the pod that takes over the place of the placeholder.
-    fn create_instance_pod(&mut self, wanted: &Instance, node: &str, placeholder: &ObservedPod) {
+    fn create_instance_pod(
+        &mut self,
+        wanted: &Instance,
+        node: &str,
+        placeholder: &ObservedPod,
+        isolation: &Isolation,
+    ) -> Result<(), String> {
         let claim = placeholder.claim.as_deref();
         let name = pods::instance_pod_name(wanted, &placeholder.uid);
-        let pod = pods::instance(self.unit, wanted, &name, node, claim, self.settings);
+        let place = pods::InstancePlace { node, claim };
+        let pod = pods::instance(self.unit, wanted, &name, place, isolation, self.settings)?;
         let namespace = pods::instance_namespace(self.unit, wanted);
         let root_inside = wanted.root_inside;
         self.plan.before_status.push(match claim {
@@ -162,6 +178,7 @@ impl<'a> Planner<'a> {
         self.created_pod = Some(name.clone());
         let pod = PodRef { namespace, name, uid: None, version: None };
         self.plan.before_status.push(Action::Nominate { pod, node: node.to_owned() });
+        Ok(())
     }
 
     /// Binds the pod of the instance once its namespace is confined. A unit's own namespace has been since its first

@@ -9,6 +9,7 @@ mod claims;
 pub mod devices;
 mod guard;
 mod instance;
+pub mod isolation;
 pub mod meta;
 mod mirrors;
 mod place;

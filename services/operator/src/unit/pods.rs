@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use crds::{Allocation, GpuUnit, Instance, names};
 use k8s_openapi::api::core::v1::{
     Affinity, Capabilities, Container, ContainerPort, EmptyDirVolumeSource, EnvFromSource, EnvVar,
-    HTTPGetAction, NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm,
-    PersistentVolumeClaimVolumeSource, Pod, PodResourceClaim, PodSecurityContext, PodSpec, Probe,
-    SeccompProfile, SecretEnvSource, SecurityContext, TCPSocketAction, Toleration, TopologySpreadConstraint,
-    Volume, VolumeMount,
+    HTTPGetAction, LocalObjectReference, NodeAffinity, NodeSelector, NodeSelectorRequirement,
+    NodeSelectorTerm, PersistentVolumeClaimVolumeSource, Pod, PodResourceClaim, PodSecurityContext, PodSpec,
+    Probe, SeccompProfile, SecretEnvSource, SecurityContext, TCPSocketAction, Toleration,
+    TopologySpreadConstraint, Volume, VolumeMount,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -19,8 +19,9 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::ResourceExt as _;
 
 use super::devices;
+use super::isolation::Isolation;
 use super::meta::{labels, owner_reference, short_hash};
-use super::resources::{requirements_with, template_hash};
+use super::resources::{requirements_with, template_hash, without_overhead};
 use crate::observation::{ANNOTATION_TEMPLATE, LABEL_ATTEMPT, LABEL_RESTART, NOT_READY};
 use crate::settings::Settings;
 use crate::tenant::SERVICE_ACCOUNT;
@@ -180,16 +181,27 @@ pub fn barrier_name(unit: &GpuUnit, after: &str) -> String {
     format!("{}-barrier-{}", unit.name_any(), short_hash(after.as_bytes()))
 }
 
-/// The pod of an instance for the place on `node`.
-#[must_use]
+/// Where an instance pod is placed, and with which devices.
+#[derive(Clone, Copy, Debug)]
+pub struct InstancePlace<'a> {
+    /// Node.
+    pub node: &'a str,
+    /// Claim on its devices, if the unit has one.
+    pub claim: Option<&'a str>,
+}
+
+/// The pod of an instance for its place.
+///
+/// # Errors
+/// Why the unit's resources do not suffice for the runtime.
 pub fn instance(
     unit: &GpuUnit,
     instance: &Instance,
     name: &str,
-    node: &str,
-    claim: Option<&str>,
+    InstancePlace { node, claim }: InstancePlace<'_>,
+    isolation: &Isolation,
     settings: &Settings,
-) -> Pod {
+) -> Result<Pod, String> {
     let namespace = instance_namespace(unit, instance);
     let mut metadata = metadata(unit, name, &namespace, names::ROLE_INSTANCE);
     let labels = metadata.labels.get_or_insert_default();
@@ -207,6 +219,7 @@ pub fn instance(
     let container = Container {
         name: names::CONTAINER.to_owned(),
         image: Some(instance.image.clone()),
+        image_pull_policy: instance.always_pull.then(|| "Always".to_owned()),
         command: (!instance.command.is_empty()).then(|| instance.command.clone()),
         args: (!instance.args.is_empty()).then(|| instance.args.clone()),
         working_dir: instance.working_dir.clone(),
@@ -245,7 +258,7 @@ pub fn instance(
             ),
             ..probe
         }),
-        resources: Some(requirements_with(&unit.spec, claim)),
+        resources: Some(without_overhead(requirements_with(&unit.spec, claim), &isolation.overhead)?),
         security_context: Some(confined(instance.root_inside)),
         volume_mounts: (!volume_mounts.is_empty()).then_some(volume_mounts),
         ..Container::default()
@@ -254,14 +267,18 @@ pub fn instance(
         // with zero, a deleted pod would disappear before its container has ended
         termination_grace_period_seconds: Some(instance.termination_grace_period_seconds.max(1)),
         security_context: Some(pod_security(settings.run_as, instance.root_inside)),
-        host_users: instance.root_inside.then_some(false),
+        host_users: isolation.user_namespace.then_some(false),
         service_account_name: Some(SERVICE_ACCOUNT.to_owned()),
-        runtime_class_name: instance.runtime_class_name.clone(),
+        runtime_class_name: isolation.runtime_class.clone(),
+        image_pull_secrets: instance
+            .pull_secret_name
+            .as_ref()
+            .map(|name| vec![LocalObjectReference { name: name.clone() }]),
         volumes: (!volumes.is_empty()).then_some(volumes),
         hostname: Some(instance.id.clone()),
         ..pod_spec(unit, Placement::Own(node), claim, container, settings)
     };
-    Pod { metadata, spec: Some(spec), status: None }
+    Ok(Pod { metadata, spec: Some(spec), status: None })
 }
 
 fn metadata(unit: &GpuUnit, name: &str, namespace: &str, role: &str) -> ObjectMeta {

@@ -14,6 +14,17 @@ const NOT_ADMITTED: [&str; 4] = ["OutOf", "UnexpectedAdmissionError", "NodeAffin
 /// The kubelet's reasons for a pull that failed and is tried again.
 const IMAGE_PULL_ERRORS: [&str; 3] = ["ErrImagePull", "ImagePullBackOff", "RegistryUnavailable"];
 
+/// What runtimes and registries say when they deny a pull.
+const PULL_DENIALS: [&str; 7] = [
+    "401 unauthorized",
+    "403 forbidden",
+    "unauthorized: ",
+    "authorization failed",
+    "authentication required",
+    "access denied",
+    "requested access to the resource is denied",
+];
+
 /// Message of an instance that is starting.
 pub(super) const NOT_READY_YET: &str = "the readiness probe has not succeeded yet";
 
@@ -52,16 +63,17 @@ impl<'a> Planner<'a> {
     /// The kubelet could not pull the image, and tries again after a while. What is wrong may pass.
     fn retry_image_pull(&mut self, wanted: &'a Instance, pod: &'a ObservedPod, failed_at: Timestamp) {
         let error = pod.waiting.as_ref().map(ToString::to_string).unwrap_or_default();
+        let (reason, error) = pull_failure(error);
         let since = failed_at.max(self.snapshot.observed_since);
         let remaining = self.remaining(since, self.settings.image_pull());
         if remaining.is_zero() {
-            return self.fail(wanted, FailureReason::ImagePullFailed, &error, None);
+            return self.fail(wanted, reason, &error, None);
         }
         self.requeue_after(remaining);
         let message = format!("the image could not be pulled and is tried again: {error}");
         self.ready = Some(Ready::new(InstanceReason::Starting, message));
         let since = self.started_at(wanted);
-        self.fail_after(wanted, since, FailureReason::ImagePullFailed, &error, None);
+        self.fail_after(wanted, since, reason, &error, None);
     }
 
     /// The container has not been ready yet.
@@ -122,6 +134,19 @@ impl<'a> Planner<'a> {
             self.fail(wanted, FailureReason::PodRejected, &status_reason.to_string(), None);
         }
     }
+}
+
+/// The reason for the kubelet's error of a pull, with the error in words for the user.
+fn pull_failure(error: String) -> (FailureReason, String) {
+    let words = error.to_lowercase();
+    if PULL_DENIALS.iter().any(|denial| words.contains(denial)) {
+        let message = format!(
+            "the registry does not let the image be pulled: it asks for a registry credential, or refuses the one of the \
+             instance ({error})"
+        );
+        return (FailureReason::ImagePullDenied, message);
+    }
+    (FailureReason::ImagePullFailed, error)
 }
 
 /// Whether the kubelet has rejected the pod because its place was not free.

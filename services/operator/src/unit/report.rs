@@ -1,6 +1,6 @@
 //! The part of a plan that writes the outcome into the status.
 
-use crds::{Instance, InstanceReason, InstanceStatus, UnitState, names};
+use crds::{Instance, InstanceReason, InstanceStatus, TenantCodeReason, UnitState, names};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
@@ -67,6 +67,13 @@ impl<'a> Planner<'a> {
             }
             (None, None, None) => Ready::new(InstanceReason::Idle, ""),
         };
+        let (runs_tenant_code, reason, message) = match self.tenant_code() {
+            Ok(isolation) => match isolation.runtime_class {
+                Some(class) => (true, TenantCodeReason::Isolated, format!("RuntimeClass {class}")),
+                None => (true, TenantCodeReason::DefaultRuntimeAccepted, String::new()),
+            },
+            Err(refusal) => (false, refusal.reason, refusal.message),
+        };
         let mut conditions = status::Conditions {
             all: &mut self.plan.status.conditions,
             generation: self.unit.metadata.generation,
@@ -77,6 +84,7 @@ impl<'a> Planner<'a> {
         }
         let is_running = ready.reason == InstanceReason::Running;
         conditions.set(names::CONDITION_INSTANCE_READY, is_running, ready.reason.as_str(), &ready.message);
+        conditions.set(names::CONDITION_TENANT_CODE, runs_tenant_code, reason.as_str(), &message);
     }
 
     fn wanted_status(

@@ -44,6 +44,31 @@ pub(super) fn requirements_with(spec: &GpuUnitSpec, claim: Option<&str>) -> Reso
     ResourceRequirements { claims, ..requirements(spec) }
 }
 
+/// The requests and limits without the overhead of a runtime: together they are the unit's.
+///
+/// # Errors
+/// Why nothing is left for the container.
+pub(super) fn without_overhead(
+    mut requirements: ResourceRequirements,
+    overhead: &BTreeMap<String, Quantity>,
+) -> Result<ResourceRequirements, String> {
+    let milli = |quantity: &Quantity| quantity.0.parse().map(crds::Quantity::milli).unwrap_or(0);
+    for quantities in [&mut requirements.requests, &mut requirements.limits].into_iter().flatten() {
+        for (resource, taken) in overhead {
+            let Some(own) = quantities.get_mut(resource) else { continue };
+            let left = milli(own) - milli(taken);
+            if left <= 0 {
+                return Err(format!(
+                    "the unit has {} of {resource}, of which the runtime takes {}",
+                    own.0, taken.0
+                ));
+            }
+            *own = Quantity(crds::Quantity::from_milli(left).to_string());
+        }
+    }
+    Ok(requirements)
+}
+
 /// Hash of what a placeholder holds. It changes with the size of the unit.
 #[must_use]
 pub fn template_hash(spec: &GpuUnitSpec, settings: &Settings) -> String {

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use crate::observation::{
-    DraSupport, ObservedDeviceClaim, ObservedMirror, ObservedNode, ObservedPod, ObservedStorage,
+    DraSupport, ObservedDeviceClaim, ObservedMirror, ObservedNode, ObservedPod, ObservedRuntimeClass,
+    ObservedStorage,
 };
 
 /// Everything that the plan of one unit depends on, besides the unit itself and the settings.
@@ -31,6 +32,8 @@ pub struct Snapshot {
     pub nodes: BTreeMap<String, ObservedNode>,
     /// The storages of the instance. A storage that is missing does not exist.
     pub storages: BTreeMap<String, ObservedStorage>,
+    /// The runtime classes of the cluster.
+    pub runtime_classes: BTreeMap<String, ObservedRuntimeClass>,
     /// Most nodes are not ready: units wait for them instead of looking elsewhere.
     pub outage: bool,
     /// The last answer to [`Plan::check_place`](super::action::Plan::check_place).

@@ -9,6 +9,7 @@ mod devices;
 mod dra;
 mod faults;
 mod handoff;
+mod isolation;
 mod kills;
 mod lab;
 mod leading;

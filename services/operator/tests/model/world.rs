@@ -77,7 +77,7 @@ impl World {
             unit.metadata.finalizers = None;
             Some(unit)
         };
-        let node = ObservedNode { ready: true, since: Some(now), cordoned: false };
+        let node = ObservedNode { ready: true, since: Some(now), cordoned: false, ..ObservedNode::default() };
         Self {
             dra,
             claims: Vec::new(),
@@ -117,6 +117,7 @@ impl World {
             dra: DraSupport::Served,
             claims: self.claims_of(n).map(|claim| claim.observed.clone()).collect(),
             mirrors: Vec::new(),
+            ..Snapshot::default()
         }
     }
 

@@ -16,8 +16,9 @@ const OPENS: &str =
     "(secret|hash|password|token|credential|fingerprint|public_key|private|certificate|ticket|access_key)";
 
 /// Tables of what opens something: columns with the user and the API key that made it.
-const MADE: [(&str, &str, &str); 7] = [
+const MADE: [(&str, &str, &str); 8] = [
     ("gpu.instance_ssh_keys", "added_by", "created_by_key"),
+    ("gpu.registry_credentials", "created_by", "created_by_key"),
     ("gpu.share_links", "created_by", "created_by_key"),
     ("gpu.ssh_keys", "user_id", "created_by_key"),
     ("identity.api_keys", "user_id", "created_by_key"),
@@ -100,10 +101,11 @@ const OPENING: [&str; 9] = [
 ];
 
 /// Creations of what opens something, with the list that shows the makers.
-const LISTED: [(&str, &str); 7] = [
+const LISTED: [(&str, &str); 8] = [
     ("create_api_key", "list_api_keys"),
     ("create_instance_ssh_key", "list_instance_ssh_keys"),
     ("create_mq_credential", "list_mq_credentials"),
+    ("create_registry_credential", "list_registry_credentials"),
     ("create_share_link", "list_share_links"),
     ("create_ssh_key", "list_ssh_keys"),
     ("create_storage_credential", "list_storage_credentials"),
@@ -311,19 +313,25 @@ async fn all_that_somebody_made_ends_when_they_are_removed_and_when_the_key_is_d
         ("/v1/webhooks".to_owned(), json!({ "url": "https://hooks.invalid/", "events": [] })),
         ("/v1/mq-credentials".to_owned(), json!({ "name": "farm" })),
         (format!("/v1/instances/{instance}/ssh-keys"), Value::Null),
+        ("/v1/registry-credentials".to_owned(), Value::Null),
     ];
     let paths: Vec<String> = kinds.iter().map(|(path, _)| path.clone()).collect();
-    for client in [&as_member, &script, &owner] {
+    for (n, client) in [&as_member, &script, &owner].into_iter().enumerate() {
         for (path, body) in &kinds {
-            let is_key = path.ends_with("ssh-keys");
-            let body = if is_key { json!({ "public_key": ssh_key() }) } else { body.clone() };
+            let body = match path.rsplit('/').next() {
+                Some("ssh-keys") => json!({ "public_key": ssh_key() }),
+                Some("registry-credentials") => {
+                    json!({ "name": format!("robot {n}"), "registry": "ghcr.io", "username": "a", "secret": "b" })
+                }
+                _ => body.clone(),
+            };
             let _ = client.post(path, body).await.expect(201);
         }
     }
-    assert_eq!(count(&owner, &paths).await, [3; 5]);
+    assert_eq!(count(&owner, &paths).await, [3; 6]);
     let are_left = async |left: usize| {
         eventually(&format!("{left} of each are left"), async || {
-            (count(&owner, &paths).await == vec![left; 5]).then_some(())
+            (count(&owner, &paths).await == vec![left; 6]).then_some(())
         })
         .await;
     };

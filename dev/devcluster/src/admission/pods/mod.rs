@@ -1,9 +1,11 @@
-//! Pods: defaults, validation, priority and service account.
+//! Pods: defaults, validation, priority, runtime class and service account.
 
 mod defaults;
+mod runtime;
 mod validate;
 
 pub(super) use defaults::default;
+pub(super) use runtime::set_runtime;
 pub(super) use validate::validate;
 
 use crate::error::Failure;

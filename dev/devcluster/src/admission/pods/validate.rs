@@ -5,11 +5,10 @@ use crate::json::{entries, items, quantity, remove, text};
 use serde_json::Value;
 
 /// Fields of `spec` that this cluster does not serve, and why.
-const NOT_SERVED: [(&str, &str); 4] = [
+const NOT_SERVED: [(&str, &str); 3] = [
     ("initContainers", "init containers are not run by this cluster"),
     ("ephemeralContainers", "cannot be set on create"),
     ("schedulingGates", "scheduling gates are not served by this cluster"),
-    ("overhead", "pod overhead is not served by this cluster"),
 ];
 
 pub(crate) fn validate(subresource: &str, pod: &Value, old: Option<&Value>, causes: &mut Vec<Cause>) {

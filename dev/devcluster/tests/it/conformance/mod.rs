@@ -5,4 +5,5 @@ mod apply;
 mod custom;
 mod deletion;
 mod objects;
+mod runtimes;
 mod watching;

@@ -42,6 +42,31 @@ async fn pods_of_two_clusters_have_different_addresses() {
 }
 
 #[tokio::test]
+async fn a_pod_starts_only_on_a_node_with_the_handler_of_its_class() {
+    let t = Test::with(|c| {
+        real(c);
+        c.nodes[0].runtime_handlers.push("runsc".to_owned());
+    })
+    .await;
+    let classes: Api<k8s_openapi::api::node::v1::RuntimeClass> = Api::all(t.client.clone());
+    for (name, handler) in [("gvisor", "runsc"), ("kata", "kata-qemu")] {
+        create(&classes, json!({ "metadata": { "name": name }, "handler": handler })).await;
+    }
+    for name in ["gvisor", "kata"] {
+        let class = json!({ "runtimeClassName": name });
+        create(&t.pods(), shell(name, "exec sleep 1000", class)).await;
+    }
+    until(&t.pods(), "gvisor", is_ready).await;
+    let waits = |pod: &Pod| {
+        let waiting = &container(pod)["state"]["waiting"];
+        waiting["reason"] == "ContainerCreating"
+            && waiting["message"].as_str().is_some_and(|text| text.contains("no runtime for \"kata-qemu\""))
+    };
+    until(&t.pods(), "kata", waits).await;
+    t.stop().await;
+}
+
+#[tokio::test]
 async fn a_pod_becomes_ready_logs_and_terminates() {
     let t = Test::with(real).await;
     let pods = t.pods();

@@ -1,7 +1,7 @@
 //! Tables: state and observation on the left, the step on the right.
 
 use crds::{HeldReason, LastFailure, Run, RunEndReason, UnitState};
-use ids::InstanceId;
+use ids::{InstanceId, RegistryCredentialId};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::{
@@ -468,7 +468,7 @@ fn ended_runs_are_recorded_before_anything_else() {
 #[test]
 fn a_unit_is_released_only_when_nothing_of_the_instance_is_left() {
     let instance = stopping(ClaimStatus::Held(claim()));
-    let other = DesiredInstance { name: "inst-other".into(), attempt: 1, restart: 0 };
+    let other = DesiredInstance { name: "inst-other".into(), attempt: 1, restart: 0, pull_secret: None };
     let left = Some(status(&instance, None));
     let terminating = ("wait", Some(ReasonCode::Terminating));
     for (case, unit, expected) in [
@@ -511,6 +511,43 @@ fn the_secret_is_written_before_the_unit() {
         assert_eq!(outline(&step(&instance, idle_unit())).0, expected, "{progress:?}");
     }
     assert_eq!(outline(&step(&starting(), idle_unit())).0, "apply", "without secrets");
+}
+
+/// A running instance with the Secrets of two credentials, of which the second is the current one.
+fn with_credentials() -> (Instance, [SecretObject; 2]) {
+    let mut instance = running();
+    let objects = [RegistryCredentialId::new(), RegistryCredentialId::new()].map(|id| {
+        instance.pull_credential = Some(id);
+        instance.needed_secrets(&idle_unit()).remove(0).0
+    });
+    for object in objects.clone() {
+        instance.secret_objects.push(TrackedSecret { object, progress: Progress::Written });
+    }
+    (instance, objects)
+}
+
+#[test]
+fn a_running_instance_follows_its_credential() {
+    let (mut instance, [old, new]) = with_credentials();
+    let names = |instance: &Instance, secret: Option<&SecretObject>| {
+        let mut unit = unit_with(instance);
+        unit.desired.as_mut().unwrap().pull_secret = secret.map(|secret| secret.name.clone());
+        unit
+    };
+    // the unit first, then the cluster
+    assert_eq!(step(&instance, names(&instance, Some(&old))), Step::Act(Action::Apply));
+    assert_eq!(step(&instance, names(&instance, Some(&new))), Step::Act(Action::DeleteSecret(old.clone())));
+    instance.secret_objects[1].progress = Progress::Planned;
+    assert_eq!(step(&instance, names(&instance, Some(&old))), Step::Act(Action::WriteSecret(new.clone())));
+    // a unit that names none has pulled without one: the next start uses it
+    instance.secret_objects.clear();
+    assert_eq!(step(&instance, names(&instance, None)), Step::Wait(None));
+    // it was deleted
+    let (mut instance, [_, new]) = with_credentials();
+    instance.secret_objects.remove(0);
+    instance.pull_credential = None;
+    assert_eq!(step(&instance, names(&instance, Some(&new))), Step::Act(Action::Apply));
+    assert_eq!(step(&instance, names(&instance, None)), Step::Act(Action::DeleteSecret(new)));
 }
 
 #[test]

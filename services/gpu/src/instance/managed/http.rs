@@ -20,7 +20,7 @@ use super::{
     model::{ManagedChange, ManagedOrder, ManagedView},
     store,
 };
-use crate::{catalogue::Author, error::Error, event::By, state::AppState};
+use crate::{catalogue::Author, error::Error, event::By, isolation, state::AppState};
 
 pub(in super::super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(
@@ -103,7 +103,9 @@ async fn find_references(app: &AppState, new: &NewInstance) -> Result<References
         Some(datacenter) => Some(find_datacenter_for_service(app, datacenter).await?),
         None => None,
     };
-    Ok(References { spec, datacenter, new_storage: None })
+    let not_isolated =
+        isolation::check(&app.clusters, datacenter.as_ref().map(|one| one.name.as_str())).err();
+    Ok(References { spec, datacenter, new_storage: None, not_isolated })
 }
 
 /// Returns an instance that the caller manages, until it is deleted.

@@ -53,6 +53,9 @@ pub(crate) struct ManagedOrder {
     /// cannot.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     reaches_peers: bool,
+    /// Whether programs of the tenant run in the instance. It needs a datacenter whose policy for code of tenants allows that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    runs_tenant_code: bool,
 }
 
 /// A change of an interruptible instance.
@@ -89,6 +92,7 @@ impl ManagedOrder {
             managed_by: Some(manager.to_owned()),
             interruptible: self.interruptible,
             reaches_peers: self.reaches_peers,
+            runs_tenant_code: self.runs_tenant_code,
         }
     }
 

@@ -17,7 +17,10 @@ use super::{
     model::context,
     store,
 };
-use crate::cluster::{NewSecretObject, SecretError};
+use crate::{
+    cluster::{NewSecretObject, SecretError},
+    registry_credential,
+};
 
 /// The values of secrets.
 #[derive(Clone)]
@@ -33,6 +36,8 @@ enum ReadError {
     Database(#[from] sqlx::Error),
     #[error("cannot decrypt the secret {name:?}: {cause:#}")]
     Unreadable { name: String, cause: anyhow::Error },
+    #[error("the registry credential has ended")]
+    CredentialEnded,
 }
 
 impl Values {
@@ -52,6 +57,19 @@ impl Values {
         });
         decrypted.collect()
     }
+
+    /// The file with which the image is pulled.
+    async fn read_pull(&self, instance: &Instance) -> Result<BTreeMap<String, Vec<u8>>, ReadError> {
+        let id = instance.pull_credential.ok_or(ReadError::CredentialEnded)?;
+        let mut tx = self.db.worker().await?;
+        let stored = registry_credential::stored(&mut tx, instance.tenant, id).await?;
+        tx.commit().await?;
+        let stored = stored.ok_or(ReadError::CredentialEnded)?;
+        match stored.docker_config(&self.cipher, &instance.order.template.image) {
+            Ok(config) => Ok([(".dockerconfigjson".to_owned(), config)].into()),
+            Err(cause) => Err(ReadError::Unreadable { name: "registry credential".to_owned(), cause }),
+        }
+    }
 }
 
 impl Actions {
@@ -62,8 +80,15 @@ impl Actions {
         instance: &Instance,
         object: SecretObject,
     ) -> Result<Event, Blocked> {
-        let values = match self.secrets.read(instance).await {
+        let is_for_pull = instance.pull_secret_name().as_ref() == Some(&object.name);
+        let (kind, values) = match is_for_pull {
+            true => ("kubernetes.io/dockerconfigjson", self.secrets.read_pull(instance).await),
+            false => ("Opaque", self.secrets.read(instance).await),
+        };
+        let values = match values {
             Ok(values) => values,
+            // the instance is read again, without it
+            Err(error @ ReadError::CredentialEnded) => return Err(Blocked::new(not_accepted(), &error)),
             Err(ReadError::Database(error)) => return Err(Blocked::new(internal_error(), &error)),
             Err(error @ ReadError::Unreadable { .. }) => {
                 tracing::error!(instance.id = %instance.id, error = %error, "secret cannot be read");
@@ -79,6 +104,7 @@ impl Actions {
             name: &object.name,
             tenant: &instance.tenant.k8s_name(),
             instance: &instance.id.k8s_name(),
+            kind,
             values,
         };
         match cluster.write_secret(secret).await {
@@ -116,10 +142,14 @@ impl Actions {
 fn blocked(error: &SecretError) -> Blocked {
     let reason = match error {
         SecretError::Unreachable(_) | SecretError::Credentials(_) => unreachable_cluster(),
-        _ => Reason::new(
-            ReasonCode::WaitingForSecrets,
-            "The cluster does not accept the secrets of the instance yet. The platform retries.",
-        ),
+        _ => not_accepted(),
     };
     Blocked::new(reason, error)
+}
+
+fn not_accepted() -> Reason {
+    Reason::new(
+        ReasonCode::WaitingForSecrets,
+        "The cluster does not accept the secrets of the instance yet. The platform retries.",
+    )
 }

@@ -1,4 +1,5 @@
-//! Secrets of instances: environment variables whose values are written once and reach only the container.
+//! Secrets of instances: environment variables whose values are written once and reach only the container; and the Secrets with
+//! which images are pulled.
 //!
 //! - `model`: what is requested; `detect`: which environment variables belong here.
 //! - `store`: the values in Postgres, encrypted with the configured key.
@@ -18,4 +19,4 @@ pub(super) use model::{
     Identity, NewSecret, check_change, check_names, check_new, encrypt, list, optional_list,
 };
 pub use object::{Progress, SecretChange, SecretObject, TrackedSecret};
-pub use renew::reencrypt;
+pub(crate) use renew::reencrypt;

@@ -1,4 +1,4 @@
-//! The Secrets in clusters: which one the next pod needs, and which may still exist. Pure.
+//! The Secrets in clusters: which ones the next pod needs, and which may still exist. Pure.
 //!
 //! Each start has a Secret of its own, so that no pod sees values of another start and no delayed call changes those of a
 //! later one. What is about to be written is recorded before, and forgotten some time after it is deleted: whatever
@@ -65,14 +65,26 @@ impl Instance {
         (!self.secrets.is_empty()).then(|| format!("{}-{}", self.id.k8s_name(), self.attempt))
     }
 
-    /// Returns the Secret that the pod in this unit needs, and what was done with it.
-    pub(in super::super) fn needed_secret(&self, unit: &Unit) -> Option<(SecretObject, Option<Progress>)> {
+    /// Returns the name of the Secret with which the image of the current start is pulled, if there is a credential. Another
+    /// credential has another one.
+    #[must_use]
+    pub fn pull_secret_name(&self) -> Option<String> {
+        let credential = self.pull_credential?.uuid().simple();
+        Some(format!("{}-{}-pull-{credential}", self.id.k8s_name(), self.attempt))
+    }
+
+    /// Returns the Secrets that the pod in this unit needs, and what was done with each.
+    pub(in super::super) fn needed_secrets(&self, unit: &Unit) -> Vec<(SecretObject, Option<Progress>)> {
+        let Some(own) = self.state.unit() else { return Vec::new() };
         let namespace = unit.own_namespace.clone().unwrap_or_else(|| self.tenant.k8s_name());
-        let cluster = self.state.unit()?.cluster.clone();
-        let object = SecretObject { cluster, namespace, name: self.secret_name()? };
-        let tracked = self.secret_objects.iter().find(|tracked| tracked.object == object);
-        let progress = tracked.map(|tracked| tracked.progress);
-        Some((object, progress))
+        let names = [self.secret_name(), self.pull_secret_name()].into_iter().flatten();
+        let needed = names.map(|name| {
+            let object = SecretObject { cluster: own.cluster.clone(), namespace: namespace.clone(), name };
+            let tracked = self.secret_objects.iter().find(|tracked| tracked.object == object);
+            let progress = tracked.map(|tracked| tracked.progress);
+            (object, progress)
+        });
+        needed.collect()
     }
 
     /// Returns Secrets that may exist, except those that were deleted.
@@ -81,10 +93,10 @@ impl Instance {
         live.map(|tracked| &tracked.object)
     }
 
-    /// Returns a Secret of an earlier start.
+    /// Returns a Secret of an earlier start, or of a credential that is not used any more.
     pub(in super::super) fn stale_secret(&self) -> Option<&SecretObject> {
-        let current = self.secret_name();
-        self.live_secrets().find(|object| Some(&object.name) != current.as_ref())
+        let current = [self.secret_name(), self.pull_secret_name()];
+        self.live_secrets().find(|object| !current.iter().flatten().any(|name| *name == object.name))
     }
 
     /// Records a step with a Secret.
@@ -111,6 +123,8 @@ impl Instance {
 
 #[cfg(test)]
 mod tests {
+    use ids::RegistryCredentialId;
+
     use super::{
         super::{
             super::{State, fixture},
@@ -147,14 +161,28 @@ mod tests {
         let starting = State::Starting { claim, reason: None, restarting: false };
         let mut instance = fixture::instance(starting);
         let unit = fixture::idle_unit();
-        assert_eq!(instance.needed_secret(&unit), None, "an instance without secrets");
+        assert_eq!(instance.needed_secrets(&unit), [], "an instance without secrets");
         instance.secrets = vec![SecretRef { name: "A".into(), updated_at: instance.created_at }];
         let name = format!("{}-2", instance.id.k8s_name());
         let expected = |namespace: String| {
             (SecretObject { cluster: "uk-1".into(), namespace, name: name.clone() }, None)
         };
-        assert_eq!(instance.needed_secret(&unit), Some(expected(instance.tenant.k8s_name())));
+        assert_eq!(instance.needed_secrets(&unit), [expected(instance.tenant.k8s_name())]);
         let own = Unit { own_namespace: Some("unit-1".into()), ..unit };
-        assert_eq!(instance.needed_secret(&own), Some(expected("unit-1".into())));
+        assert_eq!(instance.needed_secrets(&own), [expected("unit-1".into())]);
+
+        let credential = RegistryCredentialId::new();
+        instance.pull_credential = Some(credential);
+        let names = |instance: &Instance| -> Vec<String> {
+            instance.needed_secrets(&own).into_iter().map(|(object, _)| object.name).collect()
+        };
+        let pull = format!("{name}-pull-{}", credential.uuid().simple());
+        assert_eq!(names(&instance), [name, pull.clone()]);
+        instance.secrets.clear();
+        assert_eq!(names(&instance), [pull.clone()]);
+        instance.on_secret(SecretChange::Written(instance.needed_secrets(&own).remove(0).0));
+        assert_eq!(instance.stale_secret(), None);
+        instance.pull_credential = Some(RegistryCredentialId::new());
+        assert_eq!(instance.stale_secret().map(|object| &object.name), Some(&pull), "it was replaced");
     }
 }

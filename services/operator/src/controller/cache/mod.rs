@@ -19,7 +19,7 @@ use tokio::time::Instant;
 
 use crate::observation::{
     DraSupport, ObservedDeviceClaim, ObservedDownload, ObservedMirror, ObservedNode, ObservedPod,
-    ObservedVolumeClaim,
+    ObservedRuntimeClass, ObservedVolumeClaim,
 };
 use crate::unit::snapshot::PlaceCheck;
 
@@ -101,6 +101,7 @@ impl Slot {
 struct Inner {
     slots: HashMap<String, Slot>,
     nodes: HashMap<String, ObservedNode>,
+    runtime_classes: BTreeMap<String, ObservedRuntimeClass>,
     storages: HashMap<String, Arc<GpuStorage>>,
     volume_claims: HashMap<String, ObservedVolumeClaim>,
     /// Pods of downloads, by storage.
@@ -236,6 +237,23 @@ impl Cache {
             slot.pods.iter().any(is_on_node) || slot.device_claims.iter().any(has_devices)
         });
         units.map(|(unit, _)| Key::Unit(unit.clone())).collect()
+    }
+
+    /// Puts a runtime class. All units report whether they can use it.
+    pub(crate) fn put_runtime_class(&self, name: &str, observed: Option<ObservedRuntimeClass>) -> Vec<Key> {
+        let mut inner = self.write();
+        let changed = match observed {
+            Some(observed) => {
+                inner.runtime_classes.insert(name.to_owned(), observed.clone()) != Some(observed)
+            }
+            None => inner.runtime_classes.remove(name).is_some(),
+        };
+        let units = inner.slots.iter().filter(|(_, slot)| changed && slot.unit.is_some());
+        units.map(|(unit, _)| Key::Unit(unit.clone())).collect()
+    }
+
+    pub(crate) fn runtime_class_names(&self) -> Vec<String> {
+        self.read().runtime_classes.keys().cloned().collect()
     }
 
     /// Puts whether a kind that claimed devices need can be watched.

@@ -31,6 +31,7 @@ impl Cache {
             guards: slot.pods_that(|role| !role.uses_place()),
             nodes: inner.nodes_of(slot),
             storages: inner.storages_of(unit),
+            runtime_classes: inner.runtime_classes.clone(),
             dra: inner.dra.values().copied().min().unwrap_or_default(),
             claims: slot.device_claims.iter().map(|known| (*known.claim).clone()).collect(),
             mirrors: slot.mirrors.iter().map(|mirror| (**mirror).clone()).collect(),

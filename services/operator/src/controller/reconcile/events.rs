@@ -1,6 +1,6 @@
 //! Kubernetes Events about significant changes of a unit's status.
 
-use crds::{GpuUnit, GpuUnitStatus, HeldReason, names};
+use crds::{GpuUnit, GpuUnitStatus, HeldReason, TenantCodeReason, names};
 use kube::runtime::events::{Event, EventType};
 use kube::{Resource as _, ResourceExt as _};
 
@@ -42,7 +42,10 @@ impl Reconciler {
 }
 
 fn changes(before: &GpuUnitStatus, after: &GpuUnitStatus) -> Vec<Change> {
-    [held(before, after), failed(before, after), ended(before, after)].into_iter().flatten().collect()
+    [held(before, after), failed(before, after), ended(before, after), tenant_code(before, after)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// The unit gained or lost its place. The first search of a new unit is no event.
@@ -60,6 +63,26 @@ fn held(before: &GpuUnitStatus, after: &GpuUnitStatus) -> Option<Change> {
         && quiet.iter().all(|reason| reason.as_str() != is.reason);
     let note = is.message.clone();
     is_news.then_some(Change { type_: EventType::Warning, reason, action: "Hold", note })
+}
+
+/// What the unit's administrator has asked for is not there, or there again. That no runtime was chosen is no event.
+fn tenant_code(before: &GpuUnitStatus, after: &GpuUnitStatus) -> Option<Change> {
+    let was = before.condition(names::CONDITION_TENANT_CODE);
+    let is = after.condition(names::CONDITION_TENANT_CODE)?;
+    if was.map(|was| &was.reason) == Some(&is.reason) {
+        return None;
+    }
+    let failed = |reason: &str| {
+        [TenantCodeReason::RuntimeClassMissing, TenantCodeReason::NodeUnsuitable]
+            .iter()
+            .any(|failure| failure.as_str() == reason)
+    };
+    let (note, reason) = (is.message.clone(), is.reason.clone());
+    if failed(&is.reason) {
+        return Some(Change { type_: EventType::Warning, reason, action: "Isolate", note });
+    }
+    let is_mended = was.is_some_and(|was| failed(&was.reason)) && is.status == "True";
+    is_mended.then_some(Change { type_: EventType::Normal, reason, action: "Isolate", note })
 }
 
 fn failed(before: &GpuUnitStatus, after: &GpuUnitStatus) -> Option<Change> {

@@ -146,7 +146,9 @@ fn attempt(status: Option<&GpuUnitStatus>) -> Option<Attempt<'_>> {
 
 /// The reason for the API server's rejection of a pod.
 fn rejection(message: &str) -> FailureReason {
-    if message.contains("exceeded quota") || message.contains("PodSecurity") {
+    if message.contains("pod rejected: RuntimeClass") {
+        FailureReason::RuntimeUnavailable
+    } else if message.contains("exceeded quota") || message.contains("PodSecurity") {
         FailureReason::PodRejected
     } else {
         FailureReason::InvalidTemplate

@@ -126,7 +126,7 @@ fn a_place_that_was_lost_by_force_is_taken_back_once() {
 
 /// The node is not ready since a time; 60 s have passed since the start.
 fn with_node_down(pods: Vec<ObservedPod>, since: Option<Timestamp>) -> Snapshot {
-    let down = ObservedNode { ready: false, since, cordoned: false };
+    let down = ObservedNode { ready: false, since, cordoned: false, ..ObservedNode::default() };
     Snapshot { now: after(60), nodes: [(NODE.to_owned(), down)].into(), ..snapshot(pods) }
 }
 

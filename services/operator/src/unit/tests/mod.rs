@@ -2,14 +2,19 @@
 
 mod guard;
 mod idle;
+mod isolation;
 mod progress;
 mod runs;
 mod starting;
 
 use std::time::Duration;
 
-use crds::{FailureReason, GpuUnit, GpuUnitStatus, HeldReason, InstanceReason, Run, UnitState, names};
+use crds::{
+    FailureReason, GpuUnit, GpuUnitStatus, HeldReason, InstanceReason, Run, TenantCodeReason, Trust,
+    UnitState, names,
+};
 use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::PodSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde_json::json;
 
@@ -18,10 +23,10 @@ use super::plan::{plan, rejected};
 use super::snapshot::{PlaceCheck, Snapshot};
 use super::{devices, pods, resources};
 use crate::observation::{
-    ContainerExit, DraSupport, ObservedDeviceClaim, ObservedNode, ObservedPod, ObservedStorage, Phase,
-    PodRef, Role, StatusReason,
+    ContainerExit, DraSupport, ObservedDeviceClaim, ObservedNode, ObservedPod, ObservedRuntimeClass,
+    ObservedStorage, Phase, PodRef, Role, StatusReason,
 };
-use crate::settings::Settings;
+use crate::settings::{Settings, TenantCode};
 
 const UNIT: &str = "unit-1";
 const NODE: &str = "node-1";
@@ -192,7 +197,7 @@ fn killed(pod: &ObservedPod) -> Action {
 }
 
 fn node() -> ObservedNode {
-    ObservedNode { ready: true, since: Some(start()), cordoned: false }
+    ObservedNode { ready: true, since: Some(start()), cordoned: false, ..ObservedNode::default() }
 }
 
 fn snapshot(pods: Vec<ObservedPod>) -> Snapshot {

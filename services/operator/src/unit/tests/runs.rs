@@ -51,7 +51,8 @@ fn an_ended_pod_ends_the_run_when_its_container_exited() {
 fn a_node_that_goes_down_ends_the_run_when_the_pod_became_unready() {
     let unready = ObservedPod { ready: false, ready_since: Some(after(16)), ..ready_pod() };
     let mut down = snapshot(vec![unready]);
-    let node = ObservedNode { ready: false, since: Some(after(15)), cordoned: false };
+    let node =
+        ObservedNode { ready: false, since: Some(after(15)), cordoned: false, ..ObservedNode::default() };
     down.nodes.insert(NODE.to_owned(), node);
     assert_eq!(closed(unit(true), &down), run("NodeLost", 16));
     let mut lost = Snapshot { now: after(60), ..down };
@@ -161,7 +162,8 @@ fn an_end_that_neither_runtime_nor_kubelet_saw_is_reported_as_such() {
     let unready = ObservedPod { ready: false, ready_since: Some(after(18)), ..ready_pod() };
     let again = ObservedPod { ready_since: Some(after(19)), ..ready_pod() };
     let mut down = snapshot(vec![unready.clone()]);
-    let node = ObservedNode { ready: false, since: Some(after(15)), cordoned: false };
+    let node =
+        ObservedNode { ready: false, since: Some(after(15)), cordoned: false, ..ObservedNode::default() };
     down.nodes.insert(NODE.to_owned(), node);
     for (snapshot, unseen, at) in [
         (snapshot(vec![]), true, 20),

@@ -11,7 +11,7 @@ use atelier_identity::{BootstrapAdmin, PasskeyConfig, PasswordConfig, SessionCon
 use atelier_jobs::{EndedConfig, SchedulerConfig, StreamsConfig as JobStreamsConfig};
 use atelier_operator::{
     controller::{self, Metrics, Options, election::LeaseSettings},
-    settings::Settings,
+    settings::{Settings, TenantCode},
 };
 use atelier_stock::StockConfig;
 use atelier_storage::{LimitsConfig, ObjectStoreConfig, ReconcileConfig};
@@ -468,7 +468,9 @@ async fn start_operator(cluster: &devcluster::Cluster, telemetry: Option<&Teleme
         hook: None,
         tracer: process.tracer.clone(),
     };
-    let replica = controller::Replica::new(kube, Settings::default(), options, Metrics::default());
+    let tenant_code = TenantCode { accept_default_runtime: true, ..TenantCode::default() };
+    let settings = Settings { tenant_code, ..Settings::default() };
+    let replica = controller::Replica::new(kube, settings, options, Metrics::default());
     replica.start_workers(&process.workers);
 }
 

@@ -202,6 +202,9 @@ async fn create(platform: &Platform, name: &'static str, hosts: &[String; 2], de
     let deployment = insert_deployment(platform, &id, &model, &volume).await;
     let mq = json!({ "name": format!("{name}-farm") });
     let mq = client.post("/v1/mq-credentials", mq).await.expect(201).str("id").to_owned();
+    let registry =
+        json!({ "name": format!("{name}-images"), "registry": "ghcr.io", "username": name, "secret": "x" });
+    let registry = client.post("/v1/registry-credentials", registry).await.expect(201).str("id").to_owned();
     let dead = insert_dead_message(platform, &id, &mq).await;
     let pool = first(admin, "/v1/platform-pools").await;
     let worker = first(admin, &format!("/v1/platform-pools/{pool}/workers")).await;
@@ -247,6 +250,7 @@ async fn create(platform: &Platform, name: &'static str, hosts: &[String; 2], de
         ("mdl", vec![model]),
         ("dpl", vec![deployment]),
         ("mqc", vec![mq]),
+        ("rcr", vec![registry]),
         ("mqd", vec![dead]),
         ("hook", vec![hook]),
         ("pool", vec![pool]),

@@ -8,7 +8,7 @@ use atelier_gpu::{
 };
 use atelier_operator::{
     controller::{self, Metrics, Options, election::LeaseSettings},
-    settings::Settings,
+    settings::{Settings, TenantCode},
 };
 use atelier_stock::StockConfig;
 use atelier_storage::{LimitsConfig, ObjectStoreConfig, ReconcileConfig};
@@ -409,7 +409,9 @@ impl Platform {
     pub(crate) async fn restart_operator(&mut self) {
         drop(self.operator.take());
         let kubeconfig = self.cluster.kubeconfig_path().to_owned();
-        let settings = Settings { node_lost_seconds: 1, hand_off_seconds: 3, ..Settings::default() };
+        let tenant_code = TenantCode { accept_default_runtime: true, ..TenantCode::default() };
+        let settings =
+            Settings { node_lost_seconds: 1, hand_off_seconds: 3, tenant_code, ..Settings::default() };
         let options = Options {
             identity: uuid::Uuid::new_v4().to_string(),
             concurrency: 16,

@@ -1,0 +1,35 @@
+//! `/v1/platform-isolation`: what the units report, for administrators.
+
+use api::{Json, Problem};
+use auth::Admin;
+use axum::extract::State;
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::model::{DatacenterIsolation, summary};
+use crate::state::AppState;
+
+pub(crate) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(get_platform_isolation))
+}
+
+/// Whether code of tenants runs, by datacenter.
+#[derive(Debug, Serialize, ToSchema)]
+struct PlatformIsolation {
+    /// Datacenters with units, by name.
+    datacenters: Vec<DatacenterIsolation>,
+}
+
+/// Returns in which datacenters code of tenants runs (images of their own, and their programs in images of the catalogue), and
+/// what their units report. The policy is the setting `tenant_code` of each cluster's operator. For administrators.
+#[utoipa::path(
+    get, path = "/v1/platform-isolation", operation_id = "get_platform_isolation", tag = "platform",
+    responses((status = 200, description = "By datacenter", body = PlatformIsolation)),
+)]
+async fn get_platform_isolation(
+    State(app): State<AppState>,
+    _: Admin,
+) -> Result<Json<PlatformIsolation>, Problem> {
+    Ok(Json(PlatformIsolation { datacenters: summary(&app.clusters.units()) }))
+}
