@@ -17,6 +17,7 @@ mod life;
 mod mirrors;
 mod outage;
 mod outages;
+mod policies;
 mod pulls;
 mod repair;
 mod rights;

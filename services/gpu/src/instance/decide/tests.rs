@@ -538,7 +538,7 @@ fn a_running_instance_follows_its_credential() {
     assert_eq!(step(&instance, names(&instance, Some(&old))), Step::Act(Action::Apply));
     assert_eq!(step(&instance, names(&instance, Some(&new))), Step::Act(Action::DeleteSecret(old.clone())));
     instance.secret_objects[1].progress = Progress::Planned;
-    assert_eq!(step(&instance, names(&instance, Some(&old))), Step::Act(Action::WriteSecret(new.clone())));
+    assert_eq!(step(&instance, names(&instance, Some(&old))), Step::Act(Action::WriteSecret(new)));
     // a unit that names none has pulled without one: the next start uses it
     instance.secret_objects.clear();
     assert_eq!(step(&instance, names(&instance, None)), Step::Wait(None));

@@ -179,7 +179,7 @@ mod tests {
         let pull = format!("{name}-pull-{}", credential.uuid().simple());
         assert_eq!(names(&instance), [name, pull.clone()]);
         instance.secrets.clear();
-        assert_eq!(names(&instance), [pull.clone()]);
+        assert_eq!(names(&instance), std::slice::from_ref(&pull));
         instance.on_secret(SecretChange::Written(instance.needed_secrets(&own).remove(0).0));
         assert_eq!(instance.stale_secret(), None);
         instance.pull_credential = Some(RegistryCredentialId::new());
