@@ -145,6 +145,7 @@ async fn the_queue_decides_how_many_workers_a_pool_has() {
         (&json!("small"), &json!("worker-webui"), &json!("1.10"), &json!(true))
     );
     assert!(order.get("reaches_peers").is_none(), "only workers of a dedicated pool run programs together");
+    assert!(order.get("runs_tenant_code").is_none(), "only they run programs at all");
     assert_eq!(order["env"], json!([{ "name": "ATELIER_JOBS_URL", "value": "http://jobs:8097/" }]));
     let worker = site.register(&service, &pool, &instance).await;
     let member = site.world.member(&service, TenantId::new());
@@ -381,4 +382,5 @@ async fn workers_of_a_dedicated_pool_reach_each_other() {
     })
     .await;
     assert!(instances.iter().all(|one| one.order["reaches_peers"] == true));
+    assert!(instances.iter().all(|one| one.order["runs_tenant_code"] == true), "it may run programs of the tenant");
 }
