@@ -382,5 +382,8 @@ async fn workers_of_a_dedicated_pool_reach_each_other() {
     })
     .await;
     assert!(instances.iter().all(|one| one.order["reaches_peers"] == true));
-    assert!(instances.iter().all(|one| one.order["runs_tenant_code"] == true), "it may run programs of the tenant");
+    assert!(
+        instances.iter().all(|one| one.order["runs_tenant_code"] == true),
+        "it may run programs of the tenant"
+    );
 }
