@@ -39,6 +39,7 @@ done
 for name in gateway gpu identity stock storage jobs operator cluster; do secret "${name}_token" word 20; done
 secret postgres_password word 20
 secret valkey_password word 20
+secret cache_key key
 secret rabbitmq_password word 20
 secret grafana_password word 8
 secret administrator_password word 8
@@ -54,6 +55,16 @@ secret jobs_key key
 
 gateway_port=${GATEWAY_PORT:-8080}
 public_url=http://localhost:$gateway_port
+
+# What replicas of a service share and may forget. Each service derives a key of its own.
+cache() {
+  cat <<END
+[cache]
+url = "redis://:$valkey_password@valkey:6379"
+key = "$cache_key"
+
+END
+}
 
 # The schema of a service: name, passwords of its roles.
 database() {
@@ -153,6 +164,7 @@ jobs = "$jobs_token"
 
 END
   auth "$stock_token"
+  cache
   telemetry
   database "$stock_owner_password" "$stock_app_password" "$stock_worker_password"
 } >"$out/stock.toml"
@@ -235,6 +247,7 @@ storage = "$storage_token"
 
 END
   auth "$gpu_token"
+  cache
   telemetry
   database "$gpu_owner_password" "$gpu_app_password" "$gpu_worker_password"
 } >"$out/gpu.toml"
@@ -274,6 +287,7 @@ identity = "$identity_token"
 
 END
   auth "$jobs_token"
+  cache
   telemetry
   database "$jobs_owner_password" "$jobs_app_password" "$jobs_worker_password"
 } >"$out/jobs.toml"
@@ -324,6 +338,7 @@ operator-dev-1 = ["http://operator:8080"]
 
 END
   telemetry
+  cache
   auth "$gateway_token"
 } >"$out/gateway.toml"
 
@@ -411,7 +426,7 @@ printf '[rabbitmq_auth_backend_http, rabbitmq_management].\n' >"$out/rabbitmq-pl
 
 printf '%s' "$postgres_password" >"$out/postgres-password"
 printf '%s' "$grafana_password" >"$out/grafana-password"
-printf 'requirepass %s\nsave ""\nappendonly no\nmaxmemory 64mb\n' "$valkey_password" >"$out/valkey.conf"
+printf 'requirepass %s\nsave ""\nappendonly no\nmaxmemory 64mb\nmaxmemory-policy allkeys-lru\n' "$valkey_password" >"$out/valkey.conf"
 
 # Each container's user; 472 is Grafana's, 999 Valkey's, Postgres' and RabbitMQ's.
 if [ "$(id -u)" = 0 ]; then

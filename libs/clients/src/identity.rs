@@ -70,7 +70,7 @@ pub struct TokenGrant {
 }
 
 /// The limit of an API key.
-#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, ToSchema)]
 pub struct KeyLimit {
     /// The key.
     pub api_key_id: ApiKeyId,

@@ -15,6 +15,7 @@ mod database_proxy;
 mod issuer;
 pub mod metrics;
 mod registry;
+mod valkey;
 mod wait;
 
 pub use budget::budget;
@@ -24,6 +25,7 @@ pub use database::TestDb;
 pub use database_proxy::DatabaseProxy;
 pub use issuer::Issuer;
 pub use registry::{Registry, RegistryAuth};
+pub use valkey::{SlowProxy, Valkey};
 pub use wait::{eventually, within};
 
 /// The token of the caller `test`, which may call what every service may call.

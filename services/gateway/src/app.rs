@@ -188,6 +188,7 @@ pub fn metrics() -> Metrics {
     rest::register(&process.metrics);
     InstanceMetrics::register(&process.metrics);
     limits::register(&process.metrics);
+    cache::describe_metrics(&process.metrics);
     tls::Gauges::register(&process.metrics);
     process.metrics
 }

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, net::SocketAddr};
 
 use auth::AuthConfig;
+use cache::CacheConfig;
 use secrecy::SecretString;
 use serde::Deserialize;
 use service::TelemetryConfig;
@@ -58,6 +59,9 @@ pub struct Config {
     /// Limits for callers.
     #[serde(default)]
     pub limits: Limits,
+    /// The Valkey or Redis in which gateways share tokens that they exchanged for credentials. Without it, each remembers its own.
+    #[serde(default)]
+    pub cache: Option<CacheConfig>,
     /// Seconds between two reports of the instances in use to the gpu service (default 30). A third of the gpu service's
     /// `[idle] unknown_seconds` at most.
     #[serde(default = "default_activity_seconds")]

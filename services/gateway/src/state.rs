@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use activity::Tracker;
 use auth::{AuthState, HasAuth, Verifier};
+use cache::Cache;
 use service::Process;
 
-use crate::{config::Config, limits::RateLimits, proxy::Proxy, rest::credentials::Credentials};
+use crate::{NAME, config::Config, limits::RateLimits, proxy::Proxy, rest::credentials::Credentials};
 
 /// The shared state. Cheap to clone.
 #[derive(Clone)]
@@ -24,11 +25,13 @@ pub(crate) struct Inner {
 
 impl AppState {
     /// # Errors
-    /// If a configured rate is zero or too high.
+    /// If a configured rate is zero or too high, or the address or key of the cache is not valid.
     pub(crate) fn new(config: Config, process: &Process, http: reqwest::Client) -> anyhow::Result<Self> {
+        let cache = Cache::new(NAME, config.cache.as_ref(), &process.metrics)?;
+        cache.report_to(&process.health);
         Ok(Self(Arc::new(Inner {
             rate_limits: RateLimits::new(&config.limits, &process.metrics)?,
-            credentials: Credentials::new(&config, http.clone()),
+            credentials: Credentials::new(&config, http.clone(), &cache),
             proxy: Proxy::new(process.shutdown.clone()),
             activity: Tracker::default(),
             auth: AuthState { verifier: Verifier::new(config.auth.clone(), http), callers: Arc::default() },

@@ -6,6 +6,7 @@ use activity::Tracker;
 use api::{ErrorChain, openapi::Info};
 use auth::{AuthState, Verifier};
 use axum::Router;
+use cache::{Cache, Reads};
 use clients::{identity, stock, storage};
 use db::{
     Db,
@@ -99,7 +100,10 @@ impl App {
             callers: Arc::new(config.callers.clone()),
         };
         let log_archive = config.log_archive.as_ref().map(|config| Arc::new(log::Archive::new(config, &db)));
+        let cache = Cache::new(NAME, config.cache.as_ref(), &process.metrics)?;
+        cache.report_to(&process.health);
         let state = AppState {
+            catalogue: Reads::new(&cache, "catalogue"),
             streams: Streams::default(),
             activity: Tracker::default(),
             events: event::Hub::new(&db),
@@ -343,6 +347,7 @@ pub fn metrics() -> Metrics {
     let process = Process::default();
     db::describe_metrics(&process.metrics);
     audit::register_metrics(&process.metrics);
+    cache::describe_metrics(&process.metrics);
     instance::starts::Starts::register(&process.metrics);
     housekeeping::Measures::register(&process.metrics);
     budget::BudgetMetrics::default().register(&process.metrics);

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
 
 use auth::{AuthConfig, Callers};
+use cache::CacheConfig;
 use clients::{Endpoint, gpu::HostLabel};
 use crds::ClusterConfig;
 use db::DbConfig;
@@ -25,6 +26,9 @@ pub struct Config {
     /// Services that may call internal operations: name → token.
     #[serde(default)]
     pub callers: Callers,
+    /// The Valkey or Redis in which replicas share what may be forgotten. Without it, each keeps it in memory.
+    #[serde(default)]
+    pub cache: Option<CacheConfig>,
     /// Keys that encrypt the secrets of instances at rest. The first encrypts, all decrypt. To replace one, insert the new
     /// key first; keep the old one while instances have secrets that were written before.
     pub encryption_keys: Vec<EncryptionKey>,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use activity::Tracker;
 use api::Problem;
 use auth::{AuthState, HasAuth, Member, RightsEnd, rights_end};
+use cache::Reads;
 use clients::{identity, stock, storage};
 use db::Db;
 use encryption::Cipher;
@@ -35,6 +36,8 @@ pub(crate) type OpenStream = Open<(TenantId, StreamKind)>;
 pub(crate) struct AppState {
     pub(crate) config: Arc<Config>,
     pub(crate) db: Db,
+    /// Answers to users about the catalogue.
+    pub(crate) catalogue: Reads,
     /// Encrypts the secrets of instances.
     pub(crate) cipher: Arc<Cipher>,
     pub(crate) stock: stock::Client,

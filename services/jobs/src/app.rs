@@ -97,6 +97,7 @@ impl App {
         self.state.config.audit.start(&self.state.db, &self.process, NAME);
         dispatch::start(&self.state, &self.process);
         self.state.watches.start(&self.process.workers);
+        self.state.reports.start(&self.state.db, &self.process.workers);
         self.state.hub.start(&self.process.workers);
         self.state.webhooks.start(&self.state.hub, &self.process.workers);
         let db = self.state.db.clone();
@@ -186,6 +187,7 @@ pub fn metrics() -> Metrics {
     let process = Process::default();
     db::describe_metrics(&process.metrics);
     audit::register_metrics(&process.metrics);
+    cache::describe_metrics(&process.metrics);
     JobMetrics::register(&process.metrics);
     process.metrics
 }

@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, num::NonZeroU16, time::Duration};
 
 use auth::{AuthConfig, Callers};
+use cache::CacheConfig;
 use clients::Endpoint;
 use db::DbConfig;
 use encryption::EncryptionKey;
@@ -45,6 +46,12 @@ pub struct Config {
     /// The stock service: prices of GPU specifications, and spare units. Without it jobs cost nothing, and pools have no lent workers.
     #[serde(default)]
     pub stock: Option<Endpoint>,
+    /// The Valkey or Redis in which replicas share what may be forgotten. Without it, each keeps it in memory.
+    #[serde(default)]
+    pub cache: Option<CacheConfig>,
+    /// Progress of attempts.
+    #[serde(default)]
+    pub progress: ProgressConfig,
     /// Streams of events.
     #[serde(default)]
     pub streams: StreamsConfig,
@@ -141,6 +148,15 @@ impl FleetConfig {
     pub(crate) fn silent(&self) -> Duration {
         Duration::from_secs(self.silent_seconds.into())
     }
+}
+
+/// Progress of attempts.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ProgressConfig {
+    /// Milliseconds for which a report of progress may be in the cache only, before its row is written (default 5000 with `[cache]`,
+    /// 1000 without). 0: each is written at once.
+    pub store_ms: Option<u32>,
 }
 
 /// Limits of streams of events, in one replica.

@@ -50,7 +50,8 @@ use sqlx::migrate::Migrator;
 
 pub use app::{App, metrics, openapi};
 pub use config::{
-    Config, EndedConfig, FleetConfig, LimitsConfig, MqConfig, SchedulerConfig, StreamsConfig, WebhooksConfig,
+    Config, EndedConfig, FleetConfig, LimitsConfig, MqConfig, ProgressConfig, SchedulerConfig, StreamsConfig,
+    WebhooksConfig,
 };
 
 /// Name of the service, its schema and its roles.

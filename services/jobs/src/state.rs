@@ -3,6 +3,7 @@
 use std::{ops::Deref, sync::Arc};
 
 use auth::{AuthState, HasAuth, Verifier};
+use cache::Cache;
 use clients::{gpu, stock, storage};
 use db::Db;
 use feed::Feed;
@@ -13,6 +14,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    attempt::Reports,
     config::Config,
     cost,
     dispatch::Views,
@@ -61,6 +63,9 @@ pub(crate) struct Inner {
     pub(crate) door: Door,
     /// Whether this replica rests.
     pub(crate) rest: Arc<Rest>,
+    cache: Cache,
+    /// How far attempts are.
+    pub(crate) reports: Reports,
     auth: AuthState,
 }
 
@@ -76,11 +81,13 @@ impl AppState {
         let db = Db::connect(crate::NAME, &config.database)?;
         let counters = JobMetrics::register(metrics);
         let rest = Arc::<Rest>::default();
+        let cache = Cache::new(crate::NAME, config.cache.as_ref(), metrics)?;
+        let reports = Reports::new(&cache, &config);
         Ok(Self(Arc::new(Inner {
             views: Views::new(&db, config.scheduler, clock),
             open_jobs: OpenJobs::new(config.limits.open_jobs_per_tenant),
             submissions: Submissions::default(),
-            watches: Watches::new(&db, &rest),
+            watches: Watches::new(&db, &rest, &reports),
             hub: Hub::new(&db, &rest),
             streams: Streams::default(),
             webhooks: Webhooks::new(&db, &config, clock, metrics, &counters)?,
@@ -91,6 +98,8 @@ impl AppState {
             metrics: counters,
             door: Door::default(),
             rest,
+            cache,
+            reports,
             db,
             clock,
             stop,
@@ -107,6 +116,7 @@ impl AppState {
     /// Adds what the service calls to the dependencies of the process.
     pub(crate) fn report_to(&self, health: &Health) {
         self.auth.verifier.report_to(health);
+        self.cache.report_to(health);
     }
 }
 

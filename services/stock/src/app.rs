@@ -115,6 +115,7 @@ pub fn metrics() -> Metrics {
     let process = Process::default();
     db::describe_metrics(&process.metrics);
     audit::register_metrics(&process.metrics);
+    cache::describe_metrics(&process.metrics);
     StockMetrics::register(&process.metrics);
     process.metrics
 }

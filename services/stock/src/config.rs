@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
 
 use auth::{AuthConfig, Callers};
+use cache::CacheConfig;
 use crds::ClusterConfig;
 use db::{DbConfig, queue};
 use serde::Deserialize;
@@ -24,6 +25,9 @@ pub struct Config {
     /// Clusters that datacenters may name.
     #[serde(default)]
     pub clusters: BTreeMap<String, ClusterConfig>,
+    /// The Valkey or Redis in which replicas share what may be forgotten. Without it, each keeps it in memory.
+    #[serde(default)]
+    pub cache: Option<CacheConfig>,
     /// Deadlines, periods and limits.
     #[serde(default)]
     pub stock: StockConfig,

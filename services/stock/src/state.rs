@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
-use auth::{AuthState, HasAuth, Verifier};
+use api::{Problem, Reply};
+use auth::{AuthState, HasAuth, User, Verifier};
+use cache::{Cache, Reads};
 use crds::Clusters;
 use db::Db;
 use feed::Feed;
+use serde::{Serialize, de::DeserializeOwned};
 use service::{Health, Process, health::DependencyKind};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -32,6 +35,9 @@ pub struct AppState {
     pub(crate) datacenter_changed: Arc<Notify>,
     /// Cancelled when shutdown begins; ends waiting requests.
     pub(crate) shutdown: CancellationToken,
+    cache: Cache,
+    /// Answers about specifications and datacenters.
+    catalogue: Reads,
     auth: AuthState,
 }
 
@@ -39,6 +45,7 @@ impl AppState {
     pub(crate) fn new(config: Config, process: &Process) -> anyhow::Result<Self> {
         let db = Db::connect(NAME, &config.database)?;
         db.register(&process.metrics);
+        let cache = Cache::new(NAME, config.cache.as_ref(), &process.metrics)?;
         Ok(Self {
             grants: Feed::new(&db, queue::store::GRANTS),
             shutdown: process.shutdown.token(),
@@ -48,6 +55,8 @@ impl AppState {
             metrics: StockMetrics::register(&process.metrics),
             silence: Silence::default(),
             datacenter_changed: Arc::default(),
+            catalogue: Reads::new(&cache, "catalogue"),
+            cache,
             auth: AuthState {
                 verifier: Verifier::new(config.auth, service::http_client()?),
                 callers: config.callers.into(),
@@ -57,9 +66,37 @@ impl AppState {
 }
 
 impl AppState {
+    /// Returns the answer to a question about specifications or datacenters: one that is remembered, or that of `read`. Administrators
+    /// get that of `read`, so that they see what they have changed.
+    ///
+    /// # Errors
+    /// That of `read`.
+    pub(crate) async fn catalogue<T: Serialize + DeserializeOwned>(
+        &self,
+        user: &User,
+        question: &impl Serialize,
+        read: impl Future<Output = Result<T, Problem>>,
+    ) -> Result<T, Problem> {
+        if user.0.admin { read.await } else { self.catalogue.read(question, read).await }
+    }
+
+    /// Carries out a change of specifications or datacenters, after which no remembered answer counts.
+    ///
+    /// # Errors
+    /// That of `change`.
+    pub(crate) async fn changing_catalogue(
+        &self,
+        change: impl Future<Output = Result<Reply, Problem>>,
+    ) -> Result<Reply, Problem> {
+        let reply = change.await?;
+        self.catalogue.changed().await;
+        Ok(reply)
+    }
+
     /// Adds what the service calls to the dependencies of the process.
     pub(crate) fn report_to(&self, health: &Health) {
         self.auth.verifier.report_to(health);
+        self.cache.report_to(health);
         for (cluster, check) in self.clusters.checks() {
             health.depends_on(format!("cluster:{cluster}"), DependencyKind::Cluster, check);
         }

@@ -47,6 +47,8 @@ pub(crate) enum Bench {
     Fairness,
     /// Sign-ins with a password, with one client and with many, beside the hashes that they need
     SignIn,
+    /// What the cache saves: progress of jobs, reads of the catalogue, exchanges of API keys
+    Cache,
     /// From a release to the news of the grant, with 10 and with 10,000 instances that wait
     Queue,
     /// Lists, reads, creations and reports of usage with 1,000,000 instances and with 10,000; from a grant to the start of an instance
@@ -88,6 +90,7 @@ impl Bench {
     fn example(self) -> Option<(&'static str, Option<&'static str>)> {
         Some(match self {
             Self::Claims => ("bench_stock", Some("claims")),
+            Self::Cache => ("bench_cache", None),
             Self::Queue => ("bench_stock", Some("queue")),
             Self::Scale => ("bench_stock", Some("scale")),
             Self::HoldBack => ("bench_stock", Some("hold-back")),
@@ -112,6 +115,7 @@ impl Bench {
         match self {
             Self::Claims
             | Self::SignIn
+            | Self::Cache
             | Self::Queue
             | Self::Scale
             | Self::HoldBack
@@ -158,6 +162,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     bench.current_dir(xtask::root()).args(command);
     let folder = std::env::temp_dir().join(format!("atelier-bench-{}", std::process::id()));
     match args.name {
+        Bench::Cache => packages::valkey(consent)?,
         Bench::Gateway => packages::proxies(consent)?,
         Bench::JobsIntake => packages::rabbitmq(consent)?,
         Bench::JobsEnqueue => {

@@ -8,6 +8,7 @@ impl Bench {
         match self {
             Self::Claims => "--units 10000 --clients 4 --seconds 1 --rounds 1",
             Self::SignIn => "--people 4 --clients 4 --seconds 1 --rounds 1",
+            Self::Cache => "--jobs 2 --reports 4 --reads 20 --replicas 2 --keys 2",
             Self::Queue => "--waiting 100 --releases 10",
             Self::Scale => "--datacenters 3 --units 100 --users 10000 --rate 20 --seconds 1",
             Self::HoldBack => "--seeds 1 --hours 4",
@@ -34,6 +35,9 @@ impl Bench {
         match self {
             Self::Claims => "per_s ratio p50_ms p99_ms double",
             Self::SignIn => "p50_ms p99_ms per_s busy_p99_ms hashes_per_s ratio",
+            Self::Cache => {
+                "writes writes_memory writes_shared reads reads_memory reads_shared exchanges_memory exchanges_shared"
+            }
             Self::Queue => "waiting wake_p50_ms wake_p99_ms few_p99_ms growth",
             Self::Scale => "units users claim_p50_ms claim_p99_ms stock_p99_ms database_mib",
             Self::HoldBack => "recalled_share recalled_share_none lost_gpu_s lost_gpu_s_none lent_share",

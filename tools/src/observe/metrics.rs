@@ -14,7 +14,8 @@ use crate::generate::{self, Args};
 const SERVICES: [&str; 7] = ["gateway", "identity", "stock", "gpu", "storage", "jobs", "operator"];
 
 /// Each label with its values: the number of series must not grow with what users create.
-const LABELS: [(&str, &str); 19] = [
+const LABELS: [(&str, &str); 20] = [
+    ("area", "what is kept in the cache: `credentials`, `progress`, `catalogue`"),
     ("cause", "`panic`, `error`, `returned`"),
     ("cluster", "configured clusters, one per datacenter"),
     ("datacenter", "datacenters, which administrators create"),

@@ -75,12 +75,20 @@ pub(super) fn for_tests(consent: Consent) -> anyhow::Result<()> {
 
 /// Everything that smoke runs need of Debian, in one run of apt-get.
 pub fn for_smoke(consent: Consent) -> anyhow::Result<()> {
-    require(consent, &[PROXIES, RABBITMQ, PROMETHEUS])
+    require(consent, &[PROXIES, RABBITMQ, PROMETHEUS, REDIS])
 }
 
 /// What tests cannot do without.
 pub(super) fn required_by_tests(consent: Consent) -> anyhow::Result<()> {
     require(consent, &[CEPH, OPENSSH, REDIS, RABBITMQ, PROMETHEUS])
+}
+
+/// Makes sure of a Valkey or Redis.
+///
+/// # Errors
+/// Without consent or apt-get, as for all of these functions.
+pub fn valkey(consent: Consent) -> anyhow::Result<()> {
+    require(consent, &[REDIS])
 }
 
 /// Makes sure of RabbitMQ.

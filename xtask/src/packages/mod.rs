@@ -17,7 +17,7 @@ use anyhow::{Context, bail};
 pub use self::{
     debian::{
         FAKETIME, busybox, docker_compose, faketime, for_smoke, haproxy, image_builder, optional_rabbitmq,
-        prometheus, proxies, rabbitmq,
+        prometheus, proxies, rabbitmq, valkey,
     },
     npm::queues,
     postgres::postgres,

@@ -15,6 +15,7 @@ All objects of a service: dict with
   calls       services that it calls
   peers       whether its replicas call each other
   egress      what else it connects to: names below networkPolicy
+  cache       it shares what may be forgotten in the cache, if there is one
   tlsSecret   certificate, mounted
   drain       seconds for which it goes on serving by itself after SIGTERM
 */}}
@@ -37,7 +38,15 @@ All objects of a service: dict with
 {{- end -}}
 {{- end -}}
 {{- end -}}
-{{- $spec := merge (dict "values" $values "toml" (include "atelier.toml" $config) "inCluster" $inCluster) . -}}
+{{- $secrets := .secrets | default list -}}
+{{- $egress := .egress | default list -}}
+{{- if and .cache $root.Values.cache.enabled -}}
+{{- range $variable, $key := dict "ATELIER_CACHE__URL" "cache-url" "ATELIER_CACHE__KEY" "cache-key" -}}
+{{- $secrets = append $secrets (dict "variable" $variable "secret" $root.Values.cache.existingSecret "key" $key) -}}
+{{- end -}}
+{{- $egress = append $egress "cache" -}}
+{{- end -}}
+{{- $spec := merge (dict "values" $values "toml" (include "atelier.toml" $config) "inCluster" $inCluster "secrets" $secrets "egress" $egress) . -}}
 {{- $scope := dict "root" $root "spec" $spec "name" .name -}}
 {{- include "atelier.service.config" $scope -}}
 {{- include "atelier.service.deployment" $scope -}}

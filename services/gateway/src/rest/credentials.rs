@@ -9,6 +9,10 @@
 //! A token is used for a minute before the next exchange, so that uses and changed rights are seen; while the identity
 //! service does not answer, until it expires. A token that was revoked is exchanged anew at once: its key may have lesser
 //! rights now, or none. Credentials are remembered by their SHA-256 only.
+//!
+//! Gateways with a common cache exchange a credential once for all of them ([`shared`]).
+
+mod shared;
 
 use std::{
     net::IpAddr,
@@ -22,10 +26,12 @@ use auth::{
     sign_in_cookie_name,
 };
 use axum::http::{HeaderMap, HeaderValue, header, request::Parts};
+use cache::Cache as Store;
 use clients::{Endpoint, identity};
 use moka::{Expiry, future::Cache};
 use url::Url;
 
+use self::shared::Shared;
 use crate::{config::Config, error::Error, headers, limits::Exceeded, state::AppState};
 
 /// Time until a credential is exchanged again, unless half the life of its token is shorter.
@@ -47,6 +53,8 @@ pub(crate) struct Credentials {
     exchanged: Cache<Hash, Exchanged>,
     /// The newest token of each credential, until it expires.
     tokens: Cache<Hash, Arc<Token>>,
+    /// The tokens of all gateways; none if they have no common cache.
+    shared: Option<Shared>,
     /// Addresses with too many refused credentials.
     blocked: Cache<IpAddr, Exceeded>,
 }
@@ -100,7 +108,7 @@ impl Expiry<Hash, Arc<Token>> for UntilItsEnd {
 impl Credentials {
     /// The identity service is asked with the token with which its revocations are read: without these, no API key is
     /// accepted, as its end would not be seen.
-    pub(crate) fn new(config: &Config, http: reqwest::Client) -> Self {
+    pub(crate) fn new(config: &Config, http: reqwest::Client, store: &Store) -> Self {
         let endpoint = |url: &Url| {
             let token = config.auth.revocations.as_ref()?.token.clone();
             Some(Endpoint { url: url.clone(), token })
@@ -109,6 +117,7 @@ impl Credentials {
             identity: endpoint(&config.services.identity).map(|at| identity::Client::new(http, at)),
             exchanged: Cache::builder().max_capacity(CAPACITY).expire_after(Remembered).build(),
             tokens: Cache::builder().max_capacity(CAPACITY).expire_after(UntilItsEnd).build(),
+            shared: store.is_shared().then(|| Shared::new(store)),
             blocked: Cache::builder().max_capacity(CAPACITY).time_to_live(REFUSED).build(),
         }
     }
@@ -178,6 +187,9 @@ impl Credentials {
                 Err(Refused::Revoked) => {
                     self.exchanged.invalidate(&hash).await;
                     self.tokens.invalidate(&hash).await;
+                    if let Some(shared) = &self.shared {
+                        shared.remove(&hash).await;
+                    }
                 }
                 // what is unknown, the verification of the token finds out
                 Ok(()) | Err(Refused::Unknown) => return Ok(token),
@@ -186,7 +198,8 @@ impl Credentials {
         Err(refused(credential.refusal(), "The rights have just changed."))
     }
 
-    /// Asks the identity service. While it does not answer, the last token is used until it expires.
+    /// Looks for the token of another gateway, then asks the identity service. While it does not answer, the last token is used until it
+    /// expires.
     async fn ask(
         &self,
         state: &AppState,
@@ -195,6 +208,16 @@ impl Credentials {
         hash: Hash,
     ) -> Result<Exchanged, Unavailable> {
         let identity = self.identity.as_ref().ok_or(Unavailable::NotConfigured)?;
+        let known = match &self.shared {
+            Some(shared) => shared.find(state, &hash).await,
+            None => None,
+        };
+        if let Some((token, fresh)) = &known
+            && !fresh.is_zero()
+        {
+            self.tokens.insert(hash, Arc::clone(token)).await;
+            return Ok(Exchanged::Token(Arc::clone(token), *fresh));
+        }
         let request = identity::TokenExchange {
             credential: credential.expose().to_owned(),
             client_address: client.to_string(),
@@ -203,6 +226,9 @@ impl Credentials {
             Ok(grant) => {
                 let token = Arc::new(verified(state, &grant).await?);
                 self.tokens.insert(hash, Arc::clone(&token)).await;
+                if let Some(shared) = &self.shared {
+                    shared.put(&hash, &grant.access_token, &token).await;
+                }
                 let usable = token.usable_until.saturating_duration_since(Instant::now());
                 Ok(Exchanged::Token(token, (usable / 2).min(FRESH)))
             }
@@ -212,7 +238,7 @@ impl Credentials {
             Err(clients::Error::Problem(problem)) if problem.is(ProblemType::TenantSuspended) => {
                 Ok(Exchanged::Refused(ProblemType::TenantSuspended, problem.detail))
             }
-            Err(error) => match self.tokens.get(&hash).await {
+            Err(error) => match self.tokens.get(&hash).await.or(known.map(|(token, _)| token)) {
                 Some(token) => {
                     tracing::warn!(error = %api::ErrorChain(&error), "cannot exchange a credential; the last token is used");
                     Ok(Exchanged::Token(token, REFUSED))

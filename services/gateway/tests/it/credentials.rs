@@ -26,11 +26,11 @@ use crate::platform::Platform;
 
 /// A stand-in for the identity service.
 #[derive(Default)]
-struct Identity {
+pub(crate) struct Identity {
     /// Status and body by credential.
-    answers: Mutex<HashMap<String, (u16, Value)>>,
+    pub(crate) answers: Mutex<HashMap<String, (u16, Value)>>,
     asked: AtomicUsize,
-    away: AtomicBool,
+    pub(crate) away: AtomicBool,
     /// Locked by a test while no exchange is to be answered.
     gate: tokio::sync::Mutex<()>,
 }
@@ -52,18 +52,19 @@ impl Identity {
         }
     }
 
-    fn asked(&self) -> usize {
+    pub(crate) fn asked(&self) -> usize {
         self.asked.load(Ordering::SeqCst)
     }
 }
 
-struct World {
-    platform: Platform,
-    identity: Arc<Identity>,
+pub(crate) struct World {
+    pub(crate) platform: Platform,
+    pub(crate) identity: Arc<Identity>,
+    pub(crate) identity_url: String,
 }
 
 /// A key with a valid checksum, another one for each seed.
-fn key(seed: u8) -> String {
+pub(crate) fn key(seed: u8) -> String {
     let mut byte = seed;
     let made = ApiKey::generate::<Infallible>(|bytes| {
         bytes.fill_with(|| {
@@ -80,7 +81,7 @@ impl World {
         Self::with(|_| {}).await
     }
 
-    async fn with(change: impl FnOnce(&mut Config)) -> Self {
+    pub(crate) async fn with(change: impl FnOnce(&mut Config)) -> Self {
         let identity = Arc::new(Identity::default());
         let state = Arc::clone(&identity);
         let exchange =
@@ -91,24 +92,24 @@ impl World {
             change(config);
         })
         .await;
-        Self { platform, identity }
+        Self { platform, identity, identity_url: url }
     }
 
-    fn claims(&self) -> Claims {
+    pub(crate) fn claims(&self) -> Claims {
         let claims = self.platform.issuer.claims(Some((TenantId::new(), Role::Member)), false);
         let id = ApiKeyId::new();
         Claims { sid: Some(auth::session_of(id)), key: Some(id), ..claims }
     }
 
     /// Has the key exchanged for a token with these claims.
-    fn grants(&self, key: &str, claims: &Claims, expires_in: u32, rate: Option<u32>) -> String {
+    pub(crate) fn grants(&self, key: &str, claims: &Claims, expires_in: u32, rate: Option<u32>) -> String {
         let token = self.platform.issuer.sign(claims);
         let grant = json!({ "access_token": token, "expires_in": expires_in, "requests_per_second": rate });
         self.identity.answers.lock().unwrap().insert(key.to_owned(), (200, grant));
         token
     }
 
-    fn client(&self, key: &str) -> Client {
+    pub(crate) fn client(&self, key: &str) -> Client {
         self.platform.client.token(key)
     }
 }

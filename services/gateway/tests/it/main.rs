@@ -21,6 +21,7 @@ mod proxy_protocol;
 mod rest;
 mod routes;
 mod share_links;
+mod shared_credentials;
 mod shared_limits;
 mod streams;
 mod tls;

@@ -268,6 +268,7 @@ impl Platform {
                 id: "first".to_owned(),
                 key: "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=".into(),
             }],
+            cache: None,
             limits: Limits {
                 requests_per_second: 10_000,
                 request_burst: 10_000,

@@ -1,47 +1,9 @@
 //! Rate limits that gateways share in a Valkey or Redis.
 
-use std::{
-    net::TcpListener,
-    process::{Child, Command, Stdio},
-};
-
 use atelier_gateway::{Limits, SharedLimits};
-use testkit::eventually;
+use testkit::{Valkey, eventually};
 
 use crate::platform::Platform;
-
-/// A Valkey or Redis of the machine. It is killed when this is dropped.
-struct Store {
-    process: Child,
-    port: u16,
-}
-
-impl Store {
-    async fn start() -> Self {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        Self::at(port).await
-    }
-
-    async fn at(port: u16) -> Self {
-        let arguments =
-            ["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"];
-        let start = |program| Command::new(program).args(arguments).stdout(Stdio::null()).spawn();
-        let process = start("valkey-server").or_else(|_| start("redis-server"));
-        let process = process.expect("valkey-server or redis-server: `cargo xtask test` installs one");
-        eventually("the store accepts connections", async || {
-            tokio::net::TcpStream::connect(("127.0.0.1", port)).await.ok().map(drop)
-        })
-        .await;
-        Self { process, port }
-    }
-}
-
-impl Drop for Store {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
 
 /// A gateway that accepts ten requests of a user at once, and then one in an hour or so.
 async fn gateway(port: u16) -> Platform {
@@ -69,8 +31,8 @@ async fn accepted(client: &testkit::Client, count: usize) -> usize {
 
 #[tokio::test]
 async fn gateways_share_limits_and_count_by_themselves_while_the_store_is_away() {
-    let store = Store::start().await;
-    let (one, two) = (gateway(store.port).await, gateway(store.port).await);
+    let store = Valkey::start().await;
+    let (one, two) = (gateway(store.port()).await, gateway(store.port()).await);
     // each has an issuer of its own; the user is the same
     let claims = one.issuer.claims(None, true);
     let client = |gateway: &Platform| {
@@ -84,14 +46,14 @@ async fn gateways_share_limits_and_count_by_themselves_while_the_store_is_away()
     // one more is allowed for each second that this takes
     assert!((9..=12).contains(&(a + b)), "{a} + {b}");
 
-    let port = store.port;
+    let port = store.port();
     drop(store);
     eventually("the first gateway counts by itself", async || (accepted(&first, 1).await == 1).then_some(()))
         .await;
     let alone = accepted(&first, 20).await;
     assert!((5..=12).contains(&alone), "neither open nor closed: {alone}");
 
-    let _store = Store::at(port).await;
+    let _store = Valkey::at(port).await;
     eventually("the gateways share a count again", async || {
         // its own count is exhausted
         let answer = first.get("/v1/stock").await;
@@ -102,14 +64,14 @@ async fn gateways_share_limits_and_count_by_themselves_while_the_store_is_away()
 
 #[tokio::test]
 async fn a_refused_request_counts_against_no_shared_limit() {
-    let store = Store::start().await;
+    let store = Valkey::start().await;
     let platform = Platform::with(|config| {
         config.limits = Limits {
             tenant_request_burst: 2,
             tenant_requests_per_second: 1,
             address_request_burst: 12,
             address_requests_per_second: 1,
-            shared: Some(SharedLimits { url: format!("redis://127.0.0.1:{}", store.port).into() }),
+            shared: Some(SharedLimits { url: store.url().into() }),
             ..Limits::default()
         };
     })

@@ -78,6 +78,7 @@ impl Service {
             monitoring: MonitoringConfig::default(),
             idle: IdleConfig::default(),
             audit: audit::RetentionConfig::default(),
+            cache: None,
             telemetry: None,
         }
     }

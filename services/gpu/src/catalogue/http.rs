@@ -8,7 +8,7 @@ use axum::{extract::State, response::IntoResponse};
 use http::StatusCode;
 use ids::ImageId;
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -20,7 +20,7 @@ use super::{
 use crate::{error::Error, state::AppState};
 
 /// A version of a service.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[schema(as = ServiceImage)]
 pub(crate) struct ServiceImageView {
     /// Entry id.
@@ -76,7 +76,7 @@ impl ServiceImageView {
 }
 
 /// Filter and page of the list.
-#[derive(Debug, Deserialize, IntoParams)]
+#[derive(Debug, Serialize, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ListQuery {
@@ -97,6 +97,30 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
     ))
 }
 
+/// Returns what is remembered for all users, or what `read` returns. Administrators see more, and what they have changed, so
+/// nothing is remembered for them.
+async fn remembered<T: Serialize + DeserializeOwned>(
+    app: &AppState,
+    reader: Reader,
+    question: &impl Serialize,
+    read: impl Future<Output = Result<T, Problem>>,
+) -> Result<T, Problem> {
+    match reader {
+        Reader::Administrator => read.await,
+        Reader::User => app.catalogue.read(question, read).await,
+    }
+}
+
+/// Carries out a change, after which nothing that is remembered counts.
+async fn changing(
+    app: &AppState,
+    change: impl Future<Output = Result<Reply, Problem>>,
+) -> Result<Reply, Problem> {
+    let reply = change.await?;
+    app.catalogue.changed().await;
+    Ok(reply)
+}
+
 fn reply(status: StatusCode, image: ServiceImage) -> Result<Reply, Problem> {
     let generation = image.generation;
     Ok(Reply::json(status, &ServiceImageView::of(image, Reader::Administrator))?.etag(generation))
@@ -112,14 +136,16 @@ async fn list_services(
     User(user): User,
     Query(query): Query<ListQuery>,
 ) -> Result<Json<Page<ServiceImageView>>, Problem> {
-    let request = PageParams { limit: query.limit, cursor: query.cursor }.request()?;
+    let request = PageParams { limit: query.limit, cursor: query.cursor.clone() }.request()?;
     let reader = Reader::new(user.admin);
-    let mut tx = app.db.platform().await?;
-    let service = query.service.as_deref();
-    let rows =
-        store::list(&mut tx, reader.sees_disabled(), service, request.after.clone(), request.rows()).await?;
-    let page = request.page(rows, |image| (image.service.clone(), image.version.clone()));
-    Ok(Json(page.map(|image| ServiceImageView::of(image, reader))))
+    let read = async {
+        let mut tx = app.db.platform().await?;
+        let (service, after) = (query.service.as_deref(), request.after.clone());
+        let rows = store::list(&mut tx, reader.sees_disabled(), service, after, request.rows()).await?;
+        let page = request.page(rows, |image| (image.service.clone(), image.version.clone()));
+        Ok::<_, Problem>(page.map(|image| ServiceImageView::of(image, reader)))
+    };
+    Ok(Json(remembered(&app, reader, &("services", &query), read).await?))
 }
 
 /// Returns an entry of the catalogue.
@@ -135,10 +161,14 @@ async fn get_service(
     Path(id): Path<ImageId>,
 ) -> Result<impl IntoResponse, Problem> {
     let reader = Reader::new(user.admin);
-    let mut tx = app.db.platform().await?;
-    let image = store::find(&mut tx, id).await?.filter(|image| image.enabled || reader.sees_disabled());
-    let image = image.ok_or_else(Problem::not_found)?;
-    Ok((ETag(image.generation), Json(ServiceImageView::of(image, reader))))
+    let read = async {
+        let mut tx = app.db.platform().await?;
+        let image = store::find(&mut tx, id).await?.filter(|image| image.enabled || reader.sees_disabled());
+        let image = image.ok_or_else(Problem::not_found)?;
+        Ok::<_, Problem>((image.generation, ServiceImageView::of(image, reader)))
+    };
+    let (generation, image) = remembered(&app, reader, &("service", id), read).await?;
+    Ok((ETag(generation), Json(image)))
 }
 
 /// Adds a version of a service. Administrators only.
@@ -156,7 +186,7 @@ async fn create_service(
     Json(new): Json<NewServiceImage>,
 ) -> Result<Reply, Problem> {
     new.check()?;
-    key.once(app.db.platform().await?, "admin", &new, async |tx| {
+    let created = key.once(app.db.platform().await?, "admin", &new, async |tx| {
         let image = new.to_image((app.clock)());
         if image.recommended {
             store::lock_recommendations(tx).await?;
@@ -167,8 +197,8 @@ async fn create_service(
         }
         let location = format!("/v1/services/{}", image.id);
         Ok(reply(StatusCode::CREATED, image)?.location(location))
-    })
-    .await
+    });
+    changing(&app, created).await
 }
 
 /// Changes an entry. Existing instances keep their template. Administrators only.
@@ -188,7 +218,7 @@ async fn update_service(
     Json(change): Json<ServiceImageChange>,
 ) -> Result<Reply, Problem> {
     change.check()?;
-    key.once(app.db.platform().await?, "admin", &change, async |tx| {
+    let updated = key.once(app.db.platform().await?, "admin", &change, async |tx| {
         let is_recommended = change.recommended == Some(true);
         if is_recommended {
             store::lock_recommendations(tx).await?;
@@ -203,8 +233,8 @@ async fn update_service(
             return Err(Error::LockedRowChanged.into());
         }
         reply(StatusCode::OK, image)
-    })
-    .await
+    });
+    changing(&app, updated).await
 }
 
 /// Deletes an entry. Existing instances keep their template. Administrators only.
@@ -220,8 +250,8 @@ async fn delete_service(
     key: IdempotencyKey,
     Path(id): Path<ImageId>,
 ) -> Result<Reply, Problem> {
-    key.once(app.db.platform().await?, "admin", &(), async |tx| {
+    let deleted = key.once(app.db.platform().await?, "admin", &(), async |tx| {
         if store::delete(tx, id).await? { Ok(Reply::no_content()) } else { Err(Problem::not_found()) }
-    })
-    .await
+    });
+    changing(&app, deleted).await
 }

@@ -1,10 +1,12 @@
 //! The catalogue: everyone reads, administrators write.
 
 use auth::Role;
+use cache::CacheConfig;
 use ids::ImageId;
 use serde_json::json;
+use testkit::{Client, Valkey, eventually};
 
-use crate::harness::{Setup, World, service};
+use crate::harness::{Replica, Setup, World, service};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn administrators_keep_the_catalogue_and_users_read_it() {
@@ -177,4 +179,49 @@ async fn a_template_that_cannot_run_is_refused_with_the_place() {
     }
     let none = format!("/v1/services/{}", ImageId::new());
     world.admin().patch(&none, "*", json!({})).await.expect_problem(404, "not-found");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn replicas_share_what_users_see_and_forget_it_with_a_change() {
+    let store = Valkey::start().await;
+    let world = World::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
+    let mut config = world.config.clone();
+    config.cache = Some(CacheConfig { url: store.url().into(), key: ("A".repeat(43) + "=").into() });
+    let (one, two) = (Replica::start(&config, false).await, Replica::start(&config, false).await);
+    let at = |replica: &Replica, token: String| Client::new(&replica.base).token(&token);
+    let admin = at(&one, world.issuer.admin());
+    let token = || world.issuer.user(world.tenant, Role::Viewer);
+    let (here, there) = (at(&one, token()), at(&two, token()));
+    let list = here.get("/v1/services").await.expect(200);
+    let path = format!("/v1/services/{}", list.body["items"][0]["id"].as_str().unwrap());
+    for path in ["/v1/services", &path] {
+        // a change that nobody has told of is not seen by either
+        eventually("replicas share an answer", async || {
+            let before = here.get(path).await.expect(200);
+            world.execute("update gpu.service_images set description = description || 'x'").await;
+            let after = there.get(path).await.expect(200);
+            (after.text == before.text && after.header("etag") == before.header("etag")).then_some(())
+        })
+        .await;
+        // administrators see the values of the environment, and the present state
+        let seen = admin.get(path).await.expect(200);
+        assert!(seen.text.contains(r#""value":"plain""#), "{}", seen.text);
+        assert!(!there.get(path).await.expect(200).text.contains(r#""value":"plain""#));
+    }
+    let changed = admin.patch(&path, "*", json!({ "description": "Draws." })).await.expect(200);
+    eventually("everybody sees the change", async || {
+        let seen = there.get(&path).await.expect(200);
+        (seen.str("description") == "Draws." && seen.header("etag") == changed.header("etag")).then_some(())
+    })
+    .await;
+    let _ = admin.patch(&path, "*", json!({ "enabled": false })).await.expect(200);
+    eventually("a disabled version is hidden", async || (there.get(&path).await.status == 404).then_some(()))
+        .await;
+    let () = store.run("FLUSHALL", "SYNC").await;
+    assert_eq!(there.get("/v1/services").await.expect(200).body["items"], json!([]));
+    drop(store);
+    let _ = admin.patch(&path, "*", json!({ "enabled": true })).await.expect(200);
+    for client in [&here, &there] {
+        assert_eq!(client.get(&path).await.expect(200).str("description"), "Draws.");
+    }
 }

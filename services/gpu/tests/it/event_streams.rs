@@ -88,6 +88,7 @@ async fn gateway(world: &World, limits: Limits) -> (String, Process) {
         hsts_seconds: 3600,
         cors: atelier_gateway::Cors::default(),
         modules: [].into(),
+        cache: None,
         telemetry: None,
     };
     let process = Process::default();

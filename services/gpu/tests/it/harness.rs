@@ -161,6 +161,7 @@ impl World {
             monitoring: MonitoringConfig { sample_seconds: 1, days: 7 },
             idle: IdleConfig::default(),
             audit: audit::RetentionConfig::default(),
+            cache: None,
             telemetry: None,
             ssh: Some(SshConfig {
                 listen: ([127, 0, 0, 1], 0).into(),

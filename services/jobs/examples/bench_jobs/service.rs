@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use atelier_jobs::{
-    App, Config, EndedConfig, LimitsConfig, MIGRATIONS, MqConfig, NAME, SchedulerConfig, StreamsConfig,
-    WebhooksConfig,
+    App, Config, EndedConfig, LimitsConfig, MIGRATIONS, MqConfig, NAME, ProgressConfig, SchedulerConfig,
+    StreamsConfig, WebhooksConfig,
 };
 use auth::Role;
 use clients::Endpoint;
@@ -49,6 +49,8 @@ impl Site {
             scheduler: SchedulerConfig::default(),
             fleet: None,
             stock: None,
+            cache: None,
+            progress: ProgressConfig::default(),
             streams: StreamsConfig::default(),
             encryption_keys: Vec::new(),
             webhooks: WebhooksConfig::default(),

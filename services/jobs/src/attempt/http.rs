@@ -184,19 +184,23 @@ struct ProgressAnswer {
     leave_by: Option<Timestamp>,
 }
 
-/// Stores how far the attempt is. The first report begins it.
+/// Takes how far the attempt is. The first report begins it. Most others change nothing else, and are not written at once.
 async fn progress(
     State(state): State<AppState>,
     worker: WorkerCaller,
     Path((job, number)): Path<(JobId, i32)>,
     Json(report): Json<ProgressReport>,
 ) -> Result<Json<ProgressAnswer>, Problem> {
+    let (step, steps) = (steps(report.step), steps(report.steps));
+    let progress = Progress { attempt: number, phase: report.phase, step, steps };
+    let reporter = (worker.0, report.session);
+    if let Some((state, leave_by)) = state.reports.note(&state.db, reporter, job, progress).await? {
+        return Ok(Json(ProgressAnswer { state, leave_by }));
+    }
     let mut tx = state.db.worker().await?;
     worker.touch_running(&mut tx, report.session, (job, number)).await?;
     let fence = Fence { attempt: number, worker: worker.0 };
     let answer = begin(&mut tx, job, fence).await?;
-    let (step, steps) = (steps(report.step), steps(report.steps));
-    let progress = Progress { attempt: number, phase: report.phase, step, steps };
     progress::put(&mut tx, job, progress, (state.clock)()).await?;
     if report.phase != Phase::Loading {
         work(&mut tx, job, number).await?;

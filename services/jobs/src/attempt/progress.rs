@@ -1,4 +1,4 @@
-//! How far attempts are: the newest report of each is stored. Jobs that report progress have every tenth of the steps told, by
+//! How far attempts are: the rows of reports that are written at once (others are [`super::reports`]). Jobs that report progress have every tenth of the steps told, by
 //! message and to webhooks.
 
 use ids::{JobId, TenantId};

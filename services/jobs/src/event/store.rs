@@ -119,21 +119,27 @@ pub(super) async fn follow<T: DeserializeOwned>(
     outbox.page(conn, after, PAGE).await
 }
 
-/// How a job is: the number of its latest event, and how far its attempt is.
+/// How a job is: the number of its latest event, and how far its attempt is by its row.
 pub(super) struct Position {
     pub(super) job: JobId,
+    pub(super) tenant: TenantId,
     pub(super) generation: i64,
+    pub(super) attempt: i32,
+    /// Whether a worker has it.
+    pub(super) is_with_worker: bool,
     pub(super) phase: Option<Phase>,
     pub(super) step: Option<i32>,
     pub(super) steps: Option<i32>,
+    pub(super) updated_at: Option<jiff_sqlx::Timestamp>,
 }
 
 /// Returns how jobs of any tenants are.
 pub(super) async fn positions(conn: &mut PgConnection, jobs: &[JobId]) -> sqlx::Result<Vec<Position>> {
     sqlx::query_as!(
         Position,
-        r#"select j.id as "job!: JobId", j.generation as "generation!", p.phase as "phase?: Phase", p.step as "step?",
-                  p.steps as "steps?"
+        r#"select j.id as "job!: JobId", j.tenant_id as "tenant!: TenantId", j.generation as "generation!",
+                  j.attempt as "attempt!", j.worker_id is not null as "is_with_worker!", p.phase as "phase?: Phase",
+                  p.step as "step?", p.steps as "steps?", p.updated_at as "updated_at?: jiff_sqlx::Timestamp"
            from jobs j left join progress p on p.job_id = j.id and p.attempt = j.attempt where j.id = any($1)"#,
         jobs as &[JobId],
     )

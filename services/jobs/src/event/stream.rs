@@ -15,7 +15,7 @@ use service::{
 use tokio::time::{Instant, timeout_at};
 
 use super::{store, watch::Subscription};
-use crate::{job::ProgressView, state::AppState};
+use crate::{attempt::Report, state::AppState};
 
 /// Events that are read at a time.
 const PAGE: i64 = 100;
@@ -76,8 +76,8 @@ struct Follower {
     job: JobId,
     /// All events up to this one were sent.
     position: i64,
-    /// The progress that was sent last.
-    told: Option<ProgressView>,
+    /// The report that was sent last.
+    told: Option<Report>,
     out: EventSender,
 }
 
@@ -112,9 +112,11 @@ impl Follower {
         let seen = self.changes.seen();
         while self.send_page().await? {}
         // what was seen may belong to an attempt that has ended since
-        if seen.generation == self.position && seen.progress.is_some() && seen.progress != self.told {
-            self.told = seen.progress;
-            self.out.send(message(None, "job.progress", &json!(self.told))).await?;
+        if seen.generation == self.position
+            && let Some(report) = seen.progress.filter(|report| self.is_news(report))
+        {
+            self.out.send(message(None, "job.progress", &report.progress)).await?;
+            self.told = Some(report);
         }
         loop {
             let heartbeat = Instant::now() + self.state.config.streams.heartbeat();
@@ -124,6 +126,11 @@ impl Follower {
                 Err(_) => self.out.send(":\n\n".to_owned()).await?,
             }
         }
+    }
+
+    /// Whether a report follows the one that was sent last: an older one is found when the cache has lost the newest.
+    fn is_news(&self, report: &Report) -> bool {
+        self.told.as_ref().is_none_or(|told| told.at < report.at && told.progress != report.progress)
     }
 
     /// Sends the next events. Returns whether there may be more.

@@ -12,7 +12,11 @@ use service::Workers;
 use tokio::sync::{Notify, watch};
 
 use super::store;
-use crate::{job::ProgressView, rest::Rest};
+use crate::{
+    attempt::{Question, Report, Reports},
+    job::ProgressView,
+    rest::Rest,
+};
 
 /// How often jobs with open streams are read.
 const LOOK: Duration = Duration::from_millis(200);
@@ -22,7 +26,7 @@ const LOOK: Duration = Duration::from_millis(200);
 pub(super) struct Seen {
     /// Number of its latest event; 0 if it has not been read.
     pub(super) generation: i64,
-    pub(super) progress: Option<ProgressView>,
+    pub(super) progress: Option<Report>,
 }
 
 /// The jobs with open streams in this replica. Clones share them.
@@ -32,16 +36,18 @@ pub(crate) struct Watches(Arc<Inner>);
 struct Inner {
     db: Db,
     rest: Arc<Rest>,
+    reports: Reports,
     jobs: Mutex<HashMap<JobId, watch::Sender<Seen>>>,
     /// The first stream was opened.
     opened: Notify,
 }
 
 impl Watches {
-    pub(crate) fn new(db: &Db, rest: &Arc<Rest>) -> Self {
+    pub(crate) fn new(db: &Db, rest: &Arc<Rest>, reports: &Reports) -> Self {
         Self(Arc::new(Inner {
             db: db.clone(),
             rest: Arc::clone(rest),
+            reports: reports.clone(),
             jobs: Mutex::default(),
             opened: Notify::new(),
         }))
@@ -66,7 +72,7 @@ impl Watches {
             let mut tx = self.0.db.worker().await?;
             let read = store::positions(&mut tx, &jobs).await?;
             drop(tx);
-            self.publish(&jobs, read);
+            self.publish(&jobs, self.seen(read).await);
             tokio::select! {
                 () = self.0.rest.pause(LOOK) => {}
                 // another one, which has not been read
@@ -75,16 +81,18 @@ impl Watches {
         }
     }
 
-    /// Tells the streams of these jobs what was read. Those of a job that is gone end.
-    fn publish(&self, asked: &[JobId], read: Vec<store::Position>) {
-        let mut found: HashMap<JobId, Seen> = read
-            .into_iter()
-            .map(|job| {
-                let progress = job.phase.zip(job.step).zip(job.steps);
-                let progress = progress.map(|((phase, step), steps)| ProgressView { phase, step, steps });
-                (job.job, Seen { generation: job.generation, progress })
-            })
-            .collect();
+    /// Adds the newest reports to what was read.
+    async fn seen(&self, read: Vec<store::Position>) -> HashMap<JobId, Seen> {
+        let (open, others): (Vec<_>, Vec<_>) = read.into_iter().partition(|job| job.is_with_worker);
+        let latest = self.0.reports.latest(open.iter().map(question).collect()).await;
+        let open = open.into_iter().zip(latest);
+        open.chain(others.into_iter().map(|job| (job, None)))
+            .map(|(job, progress)| (job.job, Seen { generation: job.generation, progress }))
+            .collect()
+    }
+
+    /// Tells the streams of these jobs what was found. Those of a job that is gone end.
+    fn publish(&self, asked: &[JobId], mut found: HashMap<JobId, Seen>) {
         let mut jobs = self.jobs();
         for id in asked {
             match (found.remove(id), jobs.get(id)) {
@@ -114,6 +122,16 @@ impl Watches {
     fn jobs(&self) -> MutexGuard<'_, HashMap<JobId, watch::Sender<Seen>>> {
         self.0.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn question(job: &store::Position) -> Question {
+    let row = job.phase.zip(job.step).zip(job.steps.zip(job.updated_at));
+    let stored = row.map(|((phase, step), (steps, at))| Report {
+        attempt: job.attempt,
+        progress: ProgressView { phase, step, steps },
+        at: at.to_jiff(),
+    });
+    Question { tenant: job.tenant, job: job.job, attempt: job.attempt, stored }
 }
 
 /// A watched job.

@@ -1,5 +1,7 @@
 //! Jobs over HTTP.
 
+use std::collections::HashMap;
+
 use api::{
     ETag, IdempotencyKey, IfMatch, Json, NamedUrgency, Page, PageParams, Path, Problem, ProblemType, Query,
     Reply,
@@ -22,6 +24,7 @@ use super::{
     view::{JobBatch, JobBatchItem, JobChange, JobView, NewJob, NewJobBatch},
 };
 use crate::{
+    attempt::{Question, Report},
     budget,
     error::Error,
     schedule::{Hold, Waiting},
@@ -41,17 +44,22 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
         .merge(quote::routes())
 }
 
-async fn view(tx: &mut PgConnection, job: Job) -> sqlx::Result<JobView> {
-    let progress = match job.attempts {
-        0 => None,
-        _ => store::progress(tx, job.tenant, &job).await?,
-    };
-    Ok(JobView::new(job, progress))
+async fn stored_progress(tx: &mut PgConnection, job: &Job) -> sqlx::Result<Option<Report>> {
+    match job.attempts {
+        0 => Ok(None),
+        _ => store::progress(tx, job.tenant, job).await,
+    }
 }
 
+fn question(job: &Job, stored: Option<Report>) -> Question {
+    Question { tenant: job.tenant, job: job.id, attempt: job.attempts, stored }
+}
+
+/// Answers with a job in a transaction, in which the cache is not asked: its progress is that of its row.
 pub(super) async fn reply(tx: &mut PgConnection, job: Job, status: StatusCode) -> Result<Reply, Problem> {
     let (id, generation) = (job.id, job.generation);
-    let reply = Reply::json(status, &view(tx, job).await?)?.etag(generation);
+    let progress = stored_progress(tx, &job).await?.map(|stored| stored.progress);
+    let reply = Reply::json(status, &JobView::new(job, progress))?.etag(generation);
     Ok(match status {
         StatusCode::ACCEPTED => reply.location(format!("/v1/jobs/{id}")),
         _ => reply,
@@ -117,11 +125,16 @@ async fn list_jobs(
     };
     let mut tx = state.db.tenant(member.tenant).await?;
     let jobs = store::page(&mut tx, member.tenant, &page, &filter).await?;
-    let open = jobs.items.iter().filter(|job| job.status.fence().is_some());
-    let open: Vec<JobId> = open.map(|job| job.id).collect();
-    let mut progress = store::progress_of(&mut tx, member.tenant, &open).await?;
+    let open: Vec<&Job> = jobs.items.iter().filter(|job| job.status.fence().is_some()).collect();
+    let ids: Vec<JobId> = open.iter().map(|job| job.id).collect();
+    let mut stored = store::progress_of(&mut tx, member.tenant, &ids).await?;
+    drop(tx);
+    let questions = open.iter().map(|job| question(job, stored.remove(&(job.id, job.attempts))));
+    let latest = state.reports.latest(questions.collect()).await;
+    let mut progress: HashMap<JobId, Report> =
+        ids.into_iter().zip(latest).filter_map(|(id, report)| Some((id, report?))).collect();
     Ok(Json(jobs.map(|job| {
-        let progress = progress.remove(&(job.id, job.attempts));
+        let progress = progress.remove(&job.id).map(|report| report.progress);
         JobView::new(job, progress)
     })))
 }
@@ -201,7 +214,11 @@ async fn get_job(
 ) -> Result<(ETag, Json<JobView>), Problem> {
     let mut tx = state.db.tenant(member.tenant).await?;
     let job = store::find(&mut tx, member.tenant, id).await?.ok_or(Error::NotFound)?;
-    Ok((ETag(job.generation), Json(view(&mut tx, job).await?)))
+    let stored = stored_progress(&mut tx, &job).await?;
+    drop(tx);
+    let questions = job.status.fence().map(|_| question(&job, stored)).into_iter().collect();
+    let progress = state.reports.latest(questions).await.pop().flatten().map(|report| report.progress);
+    Ok((ETag(job.generation), Json(JobView::new(job, progress))))
 }
 
 /// Changes a job that waits: its priority, level or deadline.

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     application::Inputs,
-    attempt::Counts,
+    attempt::{Counts, Report},
     cost::{Amount, Money},
     pool,
 };
@@ -173,22 +173,24 @@ pub(crate) async fn count_open(conn: &mut PgConnection, tenant: TenantId, limit:
     Ok(u32::try_from(open.fetch_one(conn).await?).unwrap_or(limit))
 }
 
-/// Returns how far a job is; none if no worker has reported.
+/// Returns how far a job is by its row; none if no worker has reported.
 pub(super) async fn progress(
     conn: &mut PgConnection,
     tenant: TenantId,
     job: &Job,
-) -> sqlx::Result<Option<ProgressView>> {
-    sqlx::query_as!(
-        ProgressView,
-        r#"select phase, step, steps from progress
+) -> sqlx::Result<Option<Report>> {
+    let row = sqlx::query!(
+        r#"select phase, step, steps, updated_at from progress
            where tenant_id = $1 and job_id = $2 and attempt = $3"#,
         tenant as TenantId,
         job.id as JobId,
         job.attempts,
-    )
-    .fetch_optional(conn)
-    .await
+    );
+    Ok(row.fetch_optional(conn).await?.map(|row| Report {
+        attempt: job.attempts,
+        progress: ProgressView { phase: row.phase, step: row.step, steps: row.steps },
+        at: row.updated_at.to_jiff(),
+    }))
 }
 
 /// Which jobs a list shows.
@@ -449,14 +451,14 @@ pub(crate) async fn record(conn: &mut PgConnection, job: &Job, status: &Status) 
     pool::publish(conn, job.pool, &pool::Changed::Job(job.id)).await
 }
 
-/// Returns how far these jobs of the tenant are, by job and attempt.
+/// Returns how far these jobs of the tenant are by their rows, by job and attempt.
 pub(super) async fn progress_of(
     conn: &mut PgConnection,
     tenant: TenantId,
     jobs: &[JobId],
-) -> sqlx::Result<HashMap<(JobId, i32), ProgressView>> {
+) -> sqlx::Result<HashMap<(JobId, i32), Report>> {
     let rows = sqlx::query!(
-        r#"select job_id, attempt, phase, step, steps from progress
+        r#"select job_id, attempt, phase, step, steps, updated_at from progress
            where tenant_id = $1 and job_id = any($2)"#,
         tenant as TenantId,
         jobs as &[JobId],
@@ -464,8 +466,8 @@ pub(super) async fn progress_of(
     .fetch_all(conn)
     .await?;
     let by_job = rows.into_iter().map(|row| {
-        let view = ProgressView { phase: row.phase, step: row.step, steps: row.steps };
-        ((row.job_id, row.attempt), view)
+        let progress = ProgressView { phase: row.phase, step: row.step, steps: row.steps };
+        ((row.job_id, row.attempt), Report { attempt: row.attempt, progress, at: row.updated_at.to_jiff() })
     });
     Ok(by_job.collect())
 }

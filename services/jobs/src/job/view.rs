@@ -126,7 +126,7 @@ pub(crate) struct JobChange {
 }
 
 /// How far the latest attempt is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = JobProgress)]
 pub(crate) struct ProgressView {
     /// What the worker does.

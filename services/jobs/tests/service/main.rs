@@ -43,6 +43,7 @@ mod open_jobs;
 mod personal;
 mod pools;
 mod programs;
+mod progress;
 mod rest;
 mod results;
 mod runner;

@@ -1,7 +1,8 @@
 //! Everything around the service under test.
 
 use atelier_jobs::{
-    App, Config, EndedConfig, MIGRATIONS, NAME, SchedulerConfig, StreamsConfig, WebhooksConfig,
+    App, Config, EndedConfig, MIGRATIONS, NAME, ProgressConfig, SchedulerConfig, StreamsConfig,
+    WebhooksConfig,
 };
 use atelier_storage::{LimitsConfig, ObjectStoreConfig, ReconcileConfig};
 use auth::Role;
@@ -71,6 +72,8 @@ impl World {
             scheduler: SchedulerConfig::default(),
             fleet: None,
             stock: None,
+            cache: None,
+            progress: ProgressConfig::default(),
             streams: StreamsConfig::default(),
             encryption_keys: vec![
                 serde_json::from_value(json!({ "id": "1", "key": "A".repeat(43) + "=" })).unwrap(),

@@ -43,6 +43,7 @@ pub(crate) async fn fresh(
         clusters: BTreeMap::new(),
         stock: StockConfig::default(),
         audit: audit::RetentionConfig::default(),
+        cache: None,
         telemetry: None,
     };
     (conn, config)

@@ -37,7 +37,7 @@ fn check_cluster(checks: &mut Checks, state: &AppState, name: &str) {
     responses((status = 200, description = "One page", body = Page<Datacenter>)))]
 async fn list_datacenters(
     State(state): State<AppState>,
-    _: User,
+    user: User,
     Query(page): Query<PageParams>,
 ) -> Result<Json<Page<Datacenter>>, Problem> {
     let request = page.request::<String>()?;
@@ -45,9 +45,13 @@ async fn list_datacenters(
     let mut checks = Checks::default();
     checks.text("cursor", Some(&after));
     checks.finish()?;
-    let mut tx = state.db.platform().await?;
-    let rows = store::list(&mut tx, &after, request.rows()).await?;
-    Ok(Json(request.page(rows, |row| row.name.clone())))
+    let question = ("datacenters", page.limit, &page.cursor);
+    let read = async {
+        let mut tx = state.db.platform().await?;
+        let rows = store::list(&mut tx, &after, request.rows()).await?;
+        Ok::<_, Problem>(request.page(rows, |row| row.name.clone()))
+    };
+    Ok(Json(state.catalogue(&user, &question, read).await?))
 }
 
 /// Creates a datacenter.
@@ -65,13 +69,13 @@ async fn create_datacenter(
     let mut checks = new.check();
     check_cluster(&mut checks, &state, &new.cluster);
     checks.finish()?;
-    key.once(state.db.platform().await?, admin.user, &new, async |conn| {
+    let created = key.once(state.db.platform().await?, admin.user, &new, async |conn| {
         let created = store::insert(conn, &new).await?.ok_or(NAME_TAKEN)?;
         Ok(Reply::json(StatusCode::CREATED, &created)?
             .etag(created.generation)
             .location(format!("/v1/datacenters/{}", created.id)))
-    })
-    .await
+    });
+    state.changing_catalogue(created).await
 }
 
 /// Returns a datacenter.
@@ -126,7 +130,7 @@ async fn update_datacenter(
         let updated = updated.ok_or(Error::NotFound)?;
         Ok(Reply::json(StatusCode::OK, &updated)?.etag(updated.generation))
     });
-    let updated = updated.await;
+    let updated = state.changing_catalogue(updated).await;
     state.datacenter_changed.notify_one();
     updated
 }
@@ -144,13 +148,13 @@ async fn delete_datacenter(
     Path(id): Path<DatacenterId>,
     key: IdempotencyKey,
 ) -> Result<Reply, Problem> {
-    key.once(state.db.platform().await?, admin.user, &(), async |conn| {
+    let deleted = key.once(state.db.platform().await?, admin.user, &(), async |conn| {
         let deleted = store::delete(conn, id)
             .await
             .map_err(Error::if_violated(ErrorKind::ForeignKeyViolation, Error::DatacenterInUse))?;
         if deleted { Ok(Reply::no_content()) } else { Err(Error::NotFound.into()) }
-    })
-    .await
+    });
+    state.changing_catalogue(deleted).await
 }
 
 /// Returns a datacenter by id or name, for a service that orders units in it through another service.

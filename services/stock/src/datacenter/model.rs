@@ -20,7 +20,7 @@ pub enum DatacenterState {
 }
 
 /// A datacenter: a named site with one cluster.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Datacenter {
     /// Datacenter id.
     pub id: DatacenterId,

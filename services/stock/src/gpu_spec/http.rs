@@ -7,7 +7,7 @@ use auth::{Admin, Caller, User};
 use axum::{extract::State, http::StatusCode};
 use ids::GpuSpecId;
 use jiff::Timestamp;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use sqlx::error::ErrorKind;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -29,7 +29,7 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
 }
 
 /// Narrows the list.
-#[derive(Debug, Deserialize, IntoParams)]
+#[derive(Debug, Serialize, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct SpecQuery {
@@ -51,10 +51,10 @@ struct SpecQuery {
     responses((status = 200, description = "One page", body = Page<GpuSpec>)))]
 async fn list_gpu_specs(
     State(state): State<AppState>,
-    _: User,
+    user: User,
     Query(query): Query<SpecQuery>,
 ) -> Result<Json<Page<GpuSpec>>, Problem> {
-    let request = PageParams { limit: query.limit, cursor: query.cursor }.request::<String>()?;
+    let request = PageParams { limit: query.limit, cursor: query.cursor.clone() }.request::<String>()?;
     let after = request.after.clone().unwrap_or_default();
     let mut checks = Checks::default();
     checks.text("name_prefix", query.name_prefix.as_deref());
@@ -66,9 +66,12 @@ async fn list_gpu_specs(
         gpu_model: query.gpu_model.as_deref(),
         state: query.state,
     };
-    let mut tx = state.db.platform().await?;
-    let rows = store::list(&mut tx, &filter, &after, request.rows()).await?;
-    Ok(Json(request.page(rows, |row| row.name.clone())))
+    let read = async {
+        let mut tx = state.db.platform().await?;
+        let rows = store::list(&mut tx, &filter, &after, request.rows()).await?;
+        Ok::<_, Problem>(request.page(rows, |row| row.name.clone()))
+    };
+    Ok(Json(state.catalogue(&user, &("gpu-specs", &query), read).await?))
 }
 
 /// Creates a specification.
@@ -84,14 +87,14 @@ async fn create_gpu_spec(
     Json(new): Json<NewGpuSpec>,
 ) -> Result<Reply, Problem> {
     new.check().finish()?;
-    key.once(state.db.platform().await?, admin.user, &new, async |conn| {
+    let created = key.once(state.db.platform().await?, admin.user, &new, async |conn| {
         let created = store::insert(conn, &new).await?.ok_or(NAME_TAKEN)?;
         store::insert_price(conn, &created).await?;
         Ok(Reply::json(StatusCode::CREATED, &created)?
             .etag(created.generation)
             .location(format!("/v1/gpu-specs/{}", created.id)))
-    })
-    .await
+    });
+    state.changing_catalogue(created).await
 }
 
 /// Returns a specification.
@@ -102,12 +105,16 @@ async fn create_gpu_spec(
 )]
 async fn get_gpu_spec(
     State(state): State<AppState>,
-    _: User,
+    user: User,
     Path(id): Path<GpuSpecId>,
 ) -> Result<(ETag, Json<GpuSpec>), Problem> {
-    let mut tx = state.db.platform().await?;
-    let found = store::find(&mut tx, id).await?.ok_or(Error::NotFound)?;
-    Ok((ETag(found.generation), Json(found)))
+    let read = async {
+        let mut tx = state.db.platform().await?;
+        let found = store::find(&mut tx, id).await?.ok_or(Error::NotFound)?;
+        Ok::<_, Problem>((found.generation, found))
+    };
+    let (generation, found) = state.catalogue(&user, &("gpu-spec", id), read).await?;
+    Ok((ETag(generation), Json(found)))
 }
 
 /// Changes a specification. A new price is effective at once; units that are claimed already keep the price of their
@@ -127,7 +134,8 @@ async fn update_gpu_spec(
     key: IdempotencyKey,
     Json(patch): Json<GpuSpecPatch>,
 ) -> Result<Reply, Problem> {
-    key.once(state.db.platform().await?, admin.user, &patch.clone(), async |conn| {
+    let request = patch.clone();
+    let updated = key.once(state.db.platform().await?, admin.user, &request, async |conn| {
         let found = store::find_for_update(conn, id).await?.ok_or(Error::NotFound)?;
         if_match.check(found.generation)?;
         let to = patch.apply(found.clone());
@@ -143,8 +151,8 @@ async fn update_gpu_spec(
             store::insert_price(conn, &updated).await?;
         }
         Ok(Reply::json(StatusCode::OK, &updated)?.etag(updated.generation))
-    })
-    .await
+    });
+    state.changing_catalogue(updated).await
 }
 
 /// Deletes a specification without units.
@@ -160,13 +168,13 @@ async fn delete_gpu_spec(
     Path(id): Path<GpuSpecId>,
     key: IdempotencyKey,
 ) -> Result<Reply, Problem> {
-    key.once(state.db.platform().await?, admin.user, &(), async |conn| {
+    let deleted = key.once(state.db.platform().await?, admin.user, &(), async |conn| {
         let deleted = store::delete(conn, id)
             .await
             .map_err(Error::if_violated(ErrorKind::ForeignKeyViolation, Error::GpuSpecInUse))?;
         if deleted { Ok(Reply::no_content()) } else { Err(Error::NotFound.into()) }
-    })
-    .await
+    });
+    state.changing_catalogue(deleted).await
 }
 
 /// Lists the prices of a specification, newest first.

@@ -59,7 +59,7 @@ pub enum Allocation {
 }
 
 /// A GPU specification: what one unit has, and what an hour of it costs.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct GpuSpec {
     /// Specification id.
     pub id: GpuSpecId,

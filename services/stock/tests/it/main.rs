@@ -9,6 +9,7 @@ mod health;
 mod interruptible;
 mod operator;
 mod queue;
+mod remembered;
 mod repair;
 mod silence;
 mod stock;

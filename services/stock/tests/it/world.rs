@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use atelier_stock::{App, Config, MIGRATIONS, NAME, StockConfig};
 use auth::Role;
+use cache::CacheConfig;
 use crds::ClusterConfig;
 use db::DbConfig;
 use ids::TenantId;
@@ -21,6 +22,7 @@ pub(crate) struct World {
     /// Of a second cluster, `other`.
     pub(crate) other: Option<PathBuf>,
     pub(crate) config: StockConfig,
+    pub(crate) cache: Option<CacheConfig>,
 }
 
 /// One replica, with a client for each kind of caller.
@@ -44,7 +46,7 @@ impl World {
         let database = db.service(NAME, &MIGRATIONS).await;
         let config =
             StockConfig { hold_deadline_seconds: 60, compare_every_seconds: 3600, ..StockConfig::default() };
-        Self { db, database, issuer: Issuer::start().await, kubeconfig, other: None, config }
+        Self { db, database, issuer: Issuer::start().await, kubeconfig, other: None, config, cache: None }
     }
 
     fn service_config(&self) -> Config {
@@ -57,6 +59,7 @@ impl World {
             auth: self.issuer.config(),
             callers: callers(),
             clusters,
+            cache: self.cache.clone(),
             stock: self.config.clone(),
             audit: audit::RetentionConfig::default(),
             telemetry: None,

@@ -110,6 +110,26 @@ fn jobs_are_taken_in_by_message_and_workers_run_where_that_is_wanted() {
 }
 
 #[test]
+fn services_share_a_cache_where_there_is_one() {
+    for (values, chart) in charts().into_iter().filter(|(values, _)| *values != "remote") {
+        for pod in chart.pods().iter().filter(|pod| pod.owner.starts_with("Deployment")) {
+            let what = format!("{values}: {}", pod.owner);
+            let read = chart.start(pod).unwrap();
+            let own = format!("atelier-{}", pod.service);
+            let policy = chart.named("NetworkPolicy", &own).unwrap().to_string();
+            let is_sharing = ["gateway", "gpu", "jobs", "stock"].contains(&pod.service.as_str());
+            if values != "full" || !is_sharing {
+                assert!(read["cache"].is_null() && !policy.contains("6379"), "{what}");
+                continue;
+            }
+            assert_eq!(read["cache"]["url"], sample_secret("cache-url"), "{what}");
+            assert_eq!(read["cache"]["key"], sample_secret("cache-key"), "{what}");
+            assert!(policy.contains("6379"), "{what} is not let out to it");
+        }
+    }
+}
+
+#[test]
 fn numbers_of_values_stay_integers() {
     let Some(chart) = rendered("full", &[]) else { return };
     let chart = chart.unwrap();

@@ -212,6 +212,22 @@ fn the_broker_asks_the_jobs_service_about_users() {
 }
 
 #[test]
+fn services_share_the_valkey_of_the_gateway() {
+    let folder = tempfile::tempdir().unwrap();
+    configure(folder.path());
+    let configurations = configurations(folder.path());
+    let url = &configurations["gateway"]["limits"]["shared"]["url"];
+    let server = std::fs::read_to_string(folder.path().join("valkey.conf")).unwrap();
+    let password = server.lines().find_map(|line| line.strip_prefix("requirepass ")).unwrap();
+    assert_eq!(*url, format!("redis://:{password}@valkey:6379"));
+    assert!(server.contains("maxmemory-policy allkeys-lru"), "a full one would store nothing");
+    for service in ["gateway", "stock", "gpu", "jobs"] {
+        let cache = &configurations[service]["cache"];
+        assert_eq!((&cache["url"], cache["key"].as_str().unwrap().len()), (url, 44), "{service}");
+    }
+}
+
+#[test]
 fn another_port_of_the_gateway_is_in_each_url() {
     let folder = tempfile::tempdir().unwrap();
     assert!(configure_with(folder.path(), &[("GATEWAY_PORT", "18080")]));

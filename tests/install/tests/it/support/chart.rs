@@ -146,6 +146,8 @@ pub(crate) fn sample_secret(key: &str) -> &'static str {
         "oidc-providers" => {
             r#"[{id="company",name="Company",issuer="https://login.example.com",client_id="atelier",client_secret="secret"}]"#
         }
+        "cache-url" => "rediss://:secret@valkey:6379",
+        "cache-key" => "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=",
         "shared-limits-url" => "redis://:secret@valkey:6379",
         "url" => "amqps://atelier:secret@rabbitmq:5671/%2f",
         "management-url" => "https://atelier:secret@rabbitmq:15671",
