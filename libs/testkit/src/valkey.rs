@@ -11,7 +11,7 @@ use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
     sync::watch,
-    time::sleep,
+    time::timeout,
 };
 
 use crate::eventually;
@@ -102,13 +102,14 @@ impl SlowProxy {
                 let (_, _) = (client.set_nodelay(true), server.set_nodelay(true));
                 let (mut from_client, mut to_client) = client.into_split();
                 let (mut from_server, mut to_server) = server.into_split();
-                let seen = seen.clone();
+                let mut seen = seen.clone();
                 tokio::spawn(async move { tokio::io::copy(&mut from_client, &mut to_server).await });
                 tokio::spawn(async move {
                     let mut buffer = vec![0; 16 * 1024];
                     while let Ok(read @ 1..) = from_server.read(&mut buffer).await {
-                        let delay = *seen.borrow();
-                        sleep(delay).await;
+                        let delay = *seen.borrow_and_update();
+                        // until another delay is set
+                        let _ = timeout(delay, seen.changed()).await;
                         if to_client.write_all(&buffer[..read]).await.is_err() {
                             return;
                         }
