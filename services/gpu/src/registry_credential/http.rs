@@ -34,8 +34,10 @@ struct RegistryCredentialView {
     /// Name for people.
     name: String,
     /// Host of the registry, with its port if it has one.
+    #[schema(example = "ghcr.io")]
     registry: String,
     /// User name at the registry.
+    #[schema(example = "robot")]
     username: String,
     /// The user who created it: it ends with this user's rights in the tenant.
     created_by: UserId,
