@@ -120,7 +120,7 @@ async fn a_class_whose_handler_the_node_lacks_fails_the_start_at_once() {
     lab.create_class("no-such-handler").await;
     lab.create_real_unit(0).await;
     let held = lab.held(0).await;
-    if reason(&held, names::CONDITION_TENANT_CODE) == "Isolated" {
+    if !lab.is_dev() && reason(&held, names::CONDITION_TENANT_CODE) == "Isolated" {
         eprintln!("skipped: the kubelet of this cluster does not report its runtime handlers");
         lab.delete_class().await;
         return lab.end(operator, 1).await;
