@@ -78,13 +78,9 @@ pub(crate) async fn run(args: &Args, store: &Valkey, kept: Kept) -> usize {
         .await;
         gateways.push(gateway);
     }
-    for seed in 0..args.keys {
-        let mut byte = seed;
+    for _ in 0..args.keys {
         let key = ApiKey::generate::<Infallible>(|bytes| {
-            bytes.fill_with(|| {
-                byte = byte.wrapping_mul(167).wrapping_add(13);
-                byte
-            });
+            bytes.fill_with(|| uuid::Uuid::new_v4().as_bytes()[0]);
             Ok(())
         });
         for gateway in &gateways {

@@ -18,7 +18,7 @@ use testkit::Valkey;
 #[derive(Debug, Parser)]
 pub(crate) struct Args {
     /// Jobs that run at the same time
-    #[arg(long, default_value_t = 40)]
+    #[arg(long, default_value_t = 20)]
     jobs: usize,
     /// Reports of each job, half a second apart as a runner's
     #[arg(long, default_value_t = 40)]
