@@ -196,6 +196,8 @@ pub struct SessionConfig {
     /// How long a used refresh token is accepted again, because the response to its first use was lost or two tabs
     /// sent it at once (default 10). Afterwards it counts as stolen.
     pub reuse_grace_seconds: u32,
+    /// Sessions of a user that are open at a time (default 100). A further sign-in ends those that were not used for longest.
+    pub most_per_user: u32,
     /// How long after the sign-in a person may add and remove ways to sign in (default 900). Later, they sign in again first.
     pub recent_seconds: u32,
 }
@@ -206,6 +208,7 @@ impl Default for SessionConfig {
             access_token_seconds: 600,
             session_seconds: 30 * 24 * 3600,
             reuse_grace_seconds: 10,
+            most_per_user: 100,
             recent_seconds: 900,
         }
     }

@@ -29,6 +29,8 @@ pub(crate) enum EndReason {
     UserDisabled,
     /// The user is no longer a member of the session's tenant.
     MembershipEnded,
+    /// The user has signed in too often since without signing out.
+    Displaced,
 }
 
 /// E-mail address and password.

@@ -70,7 +70,8 @@ impl Opened {
     }
 }
 
-/// Opens a session in the transaction, which must be in the scope of the user.
+/// Opens a session in the transaction, which must be in the scope of the user. If the user has as many as may be open at a time, it
+/// takes the place of the one that was not used for longest: whoever signs in without signing out, as scripts do, is not locked out.
 ///
 /// # Errors
 /// If the user is disabled; and as [`rights::membership`].
@@ -105,6 +106,7 @@ pub(crate) async fn open(
         client: new.client,
     };
     store::insert(tx, &row).await?;
+    store::end_beyond(tx, &row, now, state.config.sessions.most_per_user).await?;
     let refresh_token = match new.cookie {
         true => None,
         false => {

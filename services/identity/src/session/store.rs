@@ -250,6 +250,37 @@ pub(super) async fn end(conn: &mut PgConnection, id: SessionId, reason: EndReaso
     Ok(())
 }
 
+/// Ends open sessions of the user beyond the `most` that were used last, but not the new one. Those that another sign-in is ending
+/// are left to it.
+pub(super) async fn end_beyond(
+    conn: &mut PgConnection,
+    new: &NewSession<'_>,
+    now: Timestamp,
+    most: u32,
+) -> sqlx::Result<()> {
+    let ended = sqlx::query_scalar!(
+        "update sessions set ended_at = now(), end_reason = $5
+         where id in (
+             select id from sessions where id in (
+                 select id from sessions
+                 where user_id = $1 and id <> $2 and ended_at is null and expires_at > $3
+                 order by last_used_at desc, id desc offset $4)
+             order by id for update skip locked)
+         returning id as \"id: SessionId\"",
+        new.user as UserId,
+        new.id as SessionId,
+        jiff_sqlx::Timestamp::from(now),
+        i64::from(most.max(1)) - 1,
+        EndReason::Displaced as EndReason,
+    )
+    .fetch_all(&mut *conn)
+    .await?;
+    for session in ended {
+        revocation::of_session(conn, session).await?;
+    }
+    Ok(())
+}
+
 /// Ends all sessions of a user except one, and revokes their tokens. Sets the transaction's scope to the user.
 pub(crate) async fn end_all(
     conn: &mut PgConnection,

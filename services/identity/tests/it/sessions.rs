@@ -225,6 +225,44 @@ async fn a_session_ends_with_its_membership_and_with_its_user() {
 }
 
 #[tokio::test]
+async fn a_further_session_of_a_user_takes_the_place_of_the_one_not_used_for_longest() {
+    let platform = Platform::with(|config| config.sessions.most_per_user = 3).await;
+    let admin = platform.admin().await;
+    let _ = platform.user(&admin, "designer@x.test").await;
+    let other = platform.sign_in(ADMIN).await;
+    let sign_in = async || platform.sign_in("designer@x.test").await;
+    let (first, second, third) = (sign_in().await, sign_in().await, sign_in().await);
+    let first = refresh(&platform.client, &first).await.expect(200).body;
+    let fourth = sign_in().await;
+
+    refresh(&platform.client, &second).await.expect_problem(401, "session-ended");
+    let ended = platform.client.token(second["access_token"].as_str().unwrap());
+    testkit::eventually("its access token is refused too", async || {
+        (ended.get("/v1/me").await.status == 401).then_some(())
+    })
+    .await;
+    for open in [&first, &third, &fourth, &other] {
+        let _ = refresh(&platform.client, open).await.expect(200);
+    }
+    let designer = platform.client.token(fourth["access_token"].as_str().unwrap());
+    let listed = designer.get("/v1/sessions").await.expect(200).body;
+    assert_eq!(listed["items"].as_array().unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn sign_ins_at_once_leave_the_number_of_sessions() {
+    let platform = Platform::with(|config| config.sessions.most_per_user = 2).await;
+    let admin = platform.admin().await;
+    let _ = platform.user(&admin, "designer@x.test").await;
+    let sign_in = async || platform.sign_in("designer@x.test").await;
+    tokio::join!(sign_in(), sign_in(), sign_in(), sign_in(), sign_in());
+    // each may have seen none of the others
+    let last = platform.as_user("designer@x.test").await;
+    let listed = last.get("/v1/sessions").await.expect(200).body;
+    assert_eq!(listed["items"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test]
 async fn a_concurrently_changed_password_creates_no_session() {
     let platform = Platform::start().await;
     let admin = platform.admin().await;
