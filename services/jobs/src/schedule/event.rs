@@ -145,7 +145,7 @@ impl Pool {
                 Ok(())
             }
             Event::TenantHeld(id, hold) => {
-                self.set_hold(id, hold);
+                self.set_hold(id, hold, now);
                 Ok(())
             }
             Event::SpecSet(id, spec) => {
@@ -172,18 +172,18 @@ impl Pool {
         check(&job)?;
         self.open_group(&job.shape);
         let state = if job.not_before > now { State::Delayed } else { State::Queued { since: now } };
-        self.put(Entry { job, state });
+        self.put(Entry { job, state }, now);
         Ok(())
     }
 
     /// Adds a job that waits. A tenant that had none gets no credit for the pause.
-    pub(super) fn put(&mut self, entry: Entry) {
+    pub(super) fn put(&mut self, entry: Entry, now: Millis) {
         let tenant = entry.job.shape.tenant;
         let account = self.accounts.get(&tenant);
         if matches!(entry.state, State::Queued { .. })
             && account.is_none_or(|account| account.queued == 0 && account.held == 0)
         {
-            self.lift(tenant);
+            self.lift(tenant, now);
         }
         self.insert_entry(entry);
     }
@@ -242,7 +242,7 @@ impl Pool {
             }
         }
         let state = if job.not_before > now { State::Delayed } else { State::Queued { since: now } };
-        self.put(Entry { job, state });
+        self.put(Entry { job, state }, now);
         Ok(())
     }
 
@@ -295,7 +295,7 @@ fn check(job: &Job) -> Result<(), Refused> {
 
 impl Slice {
     /// The part of the charge for time that was not used.
-    fn unused(self, now: Millis) -> u128 {
+    pub(super) fn unused(self, now: Millis) -> u128 {
         let length = self.until.saturating_sub(self.from).max(1);
         let rest = self.until.saturating_sub(now.max(self.from)).min(length);
         // the charge may be near the end of the range

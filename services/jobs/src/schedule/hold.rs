@@ -2,7 +2,7 @@
 
 use super::{
     decision::Decision,
-    model::{Entry, Hold, JobId, State, TenantId},
+    model::{Entry, Hold, JobId, Millis, State, TenantId},
     pool::Pool,
 };
 
@@ -30,7 +30,7 @@ impl Pool {
     }
 
     /// Holds the jobs of a tenant, or lets them go on. What was kept for them is given up.
-    pub(super) fn set_hold(&mut self, id: TenantId, hold: Option<Hold>) {
+    pub(super) fn set_hold(&mut self, id: TenantId, hold: Option<Hold>, now: Millis) {
         if self.hold_of(id) == hold {
             return;
         }
@@ -47,7 +47,7 @@ impl Pool {
         let runs = |entry: &Entry| matches!(entry.state, State::Running(_));
         if hold.is_none() && !entries.is_empty() && !entries.iter().any(runs) {
             // as after any other pause
-            self.lift(id);
+            self.lift(id, now);
         }
         entries.into_iter().for_each(|entry| self.insert_entry(entry));
     }

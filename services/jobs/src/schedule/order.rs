@@ -20,6 +20,10 @@ const COMPARED_JOBS: usize = 128;
 /// One switch in so many takes the oldest job, so that no model waits for ever.
 const OLDEST_EVERY: u64 = 8;
 
+/// Urgent jobs that start in a row on a specification while an ordinary job of another tenant waits. So those of one tenant, without
+/// end, do not keep the workers of a small pool from the others.
+const URGENT_IN_A_ROW: u8 = 4;
+
 /// The classes of jobs, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Pass {
@@ -192,6 +196,44 @@ impl Pool {
         }
         let turn = self.by_age(pass, &queues, spec, rank, left_out, now).unwrap_or(turn);
         Some(Next { turn, switches: true })
+    }
+
+    /// The next job while it is the turn of a pass: of the ordinary one after some urgent jobs in a row, if that is another tenant's.
+    /// Returns also its pass.
+    pub(super) fn next_in_turn(
+        &self,
+        pass: Pass,
+        spec: SpecId,
+        model: Option<ModelId>,
+        left_out: &BTreeSet<JobId>,
+        now: Millis,
+    ) -> Option<(Pass, Next)> {
+        let next = self.next_in(pass, spec, model, left_out, now)?;
+        let in_a_row = self.urgent_in_a_row.get(&spec).copied().unwrap_or_default();
+        if pass == Pass::Urgent
+            && in_a_row >= URGENT_IN_A_ROW
+            && let Some(other) = self.next_in(Pass::Ordinary, spec, model, left_out, now)
+            && self.tenant_of(other.turn.job) != self.tenant_of(next.turn.job)
+        {
+            return Some((Pass::Ordinary, other));
+        }
+        Some((pass, next))
+    }
+
+    fn tenant_of(&self, job: JobId) -> Option<TenantId> {
+        self.shape_of(job).map(|shape| shape.tenant)
+    }
+
+    /// Counts the urgent jobs that start in a row.
+    pub(super) fn count_in_a_row(&mut self, pass: Pass, spec: SpecId) {
+        match pass {
+            Pass::Urgent => {
+                let count = self.urgent_in_a_row.entry(spec).or_default();
+                *count = count.saturating_add(1);
+            }
+            Pass::Ordinary => drop(self.urgent_in_a_row.remove(&spec)),
+            Pass::Owed | Pass::Background => {}
+        }
     }
 
     /// Of the jobs of tenants within one quantum of the fairest, the one whose model has most age waiting for each worker

@@ -9,7 +9,7 @@ use super::{
     fleet::Fleet,
     model::{
         Entry, Group, GroupId, GroupMode, Hold, Job, JobId, Level, Millis, NodeId, Reservation, Settings,
-        Shape, State, Tenant, TenantId, WantedBack, Worker, WorkerId,
+        Shape, SpecId, State, Tenant, TenantId, WantedBack, Worker, WorkerId,
     },
     queue::{Place, Queues, Turn},
     share::{self, Account, Rank},
@@ -35,6 +35,8 @@ pub struct Snapshot {
     pub holds: BTreeMap<TenantId, Hold>,
     /// How often a worker changed its model by the choice of the pool.
     pub switches: u64,
+    /// For each specification, how many urgent jobs were started since the last ordinary one.
+    pub urgent_in_a_row: BTreeMap<SpecId, u8>,
     /// The epoch of all charges.
     pub epoch: u64,
     /// What the stock wants back.
@@ -63,6 +65,7 @@ pub struct Pool {
     pub(super) reservations: BTreeMap<JobId, Reservation>,
     pub(super) holds: BTreeMap<TenantId, Hold>,
     pub(super) switches: u64,
+    pub(super) urgent_in_a_row: BTreeMap<SpecId, u8>,
     pub(super) epoch: u64,
     pub(super) wanted_back: Vec<WantedBack>,
     // what follows from the above
@@ -100,6 +103,7 @@ impl Pool {
             groups: snapshot.groups,
             holds: snapshot.holds,
             switches: snapshot.switches,
+            urgent_in_a_row: snapshot.urgent_in_a_row,
             epoch: snapshot.epoch,
             wanted_back: snapshot.wanted_back,
             ..Self::default()
@@ -143,6 +147,7 @@ impl Pool {
             reservations: self.reservations.clone(),
             holds: self.holds.clone(),
             switches: self.switches,
+            urgent_in_a_row: self.urgent_in_a_row.clone(),
             epoch: self.epoch,
             wanted_back: self.wanted_back.clone(),
         }
@@ -175,7 +180,7 @@ impl Pool {
         self.queues.count()
     }
 
-    pub(super) fn price(&self, spec: super::SpecId) -> u32 {
+    pub(super) fn price(&self, spec: SpecId) -> u32 {
         self.settings.specs.get(&spec).copied().unwrap_or_default().price
     }
 
@@ -234,6 +239,7 @@ impl Pool {
                 let units = attempt.workers.len() as u32;
                 let (urgent, leaving) = (job.shape.level == Level::Urgent, attempt.leaving);
                 self.change_account(job.shape.tenant, |account| {
+                    account.running.insert(job.id);
                     account.held += units;
                     account.urgent += if urgent { units } else { 0 };
                     account.leaving += if leaving { units } else { 0 };
@@ -275,6 +281,7 @@ impl Pool {
                 let units = attempt.workers.len() as u32;
                 let (urgent, leaving) = (job.shape.level == Level::Urgent, attempt.leaving);
                 self.change_account(job.shape.tenant, |account| {
+                    account.running.remove(&id);
                     account.held -= units;
                     account.urgent -= if urgent { units } else { 0 };
                     account.leaving -= if leaving { units } else { 0 };

@@ -53,7 +53,7 @@ impl Pool {
             match timer {
                 Timer::Release(id) => {
                     if let Some(Entry { job, .. }) = self.remove_entry(id) {
-                        self.put(Entry { job, state: State::Queued { since: now } });
+                        self.put(Entry { job, state: State::Queued { since: now } }, now);
                     }
                 }
                 Timer::Expire(id) => {
@@ -63,7 +63,7 @@ impl Pool {
                 Timer::Promote(id) => {
                     if let Some(Entry { mut job, state }) = self.remove_entry(id) {
                         std::sync::Arc::make_mut(&mut job.shape).level = Level::Ordinary;
-                        self.put(Entry { job, state });
+                        self.put(Entry { job, state }, now);
                         decisions.push(Decision::Promote { job: id });
                     }
                 }
@@ -123,7 +123,8 @@ impl Pool {
             while served < workers
                 && let Some(class) = classes.peek().copied()
             {
-                let Some(Next { turn, .. }) = self.next_in(class, spec, Some(model), &none, now) else {
+                let next = self.next_in_turn(class, spec, Some(model), &none, now);
+                let Some((pass, Next { turn, .. })) = next else {
                     if waits(self, class) {
                         break;
                     }
@@ -133,6 +134,7 @@ impl Pool {
                 let found = self.find(turn.job, now).filter(|(_, workers)| self.have_loaded(workers, model));
                 let Some((spec, workers)) = found else { break };
                 self.start(turn.job, spec, workers, Rule::Quantum, now, decisions);
+                self.count_in_a_row(pass, spec);
                 served += 1;
             }
         }
@@ -169,7 +171,7 @@ impl Pool {
     ) {
         while left_out.len() < BACKFILL
             && self.fleet.specs.get(&spec).is_some_and(|fleet| fleet.idle > 0)
-            && let Some(Next { turn, switches }) = self.next_in(pass, spec, None, left_out, now)
+            && let Some((pass, Next { turn, switches })) = self.next_in_turn(pass, spec, None, left_out, now)
         {
             let Some((spec, workers)) = self.find(turn.job, now) else {
                 left_out.insert(turn.job);
@@ -179,6 +181,7 @@ impl Pool {
             let level = self.shape_of(turn.job).map_or(Level::Ordinary, |shape| shape.level);
             let rule = if pass == Pass::Owed { Rule::Guarantee } else { Rule::Share(level) };
             self.start(turn.job, spec, workers, rule, now, decisions);
+            self.count_in_a_row(pass, spec);
         }
     }
 

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    model::{JobId, Millis, Share, Tenant, TenantId},
+    model::{JobId, Millis, Share, State, Tenant, TenantId},
     pool::Pool,
 };
 
@@ -68,11 +68,13 @@ pub(super) struct Account {
     pub(super) leaving: u32,
     /// Jobs that could start.
     pub(super) queued: u32,
+    /// Jobs that run.
+    pub(super) running: BTreeSet<JobId>,
 }
 
 impl Account {
     pub(super) fn new(tenant: Tenant) -> Self {
-        Self { tenant, held: 0, urgent: 0, leaving: 0, queued: 0 }
+        Self { tenant, held: 0, urgent: 0, leaving: 0, queued: 0, running: BTreeSet::new() }
     }
 
     pub(super) fn share(&self) -> &Share {
@@ -154,15 +156,22 @@ impl Pool {
     }
 
     /// A tenant that comes back after a pause has no credit for it: it starts level with the least of those who compete.
-    /// Otherwise it would get all units that become free until it has caught up.
-    pub(super) fn lift(&mut self, id: TenantId) {
-        let least = self.order.iter().find_map(|(rank, _)| match rank {
-            Rank::Borrowing(use_per_weight) => Some(*use_per_weight),
+    /// Otherwise it would get all units that become free until it has caught up. What that one is charged for time to come does not
+    /// count: it is refunded when its jobs end earlier, and then they would all go first.
+    pub(super) fn lift(&mut self, id: TenantId, now: Millis) {
+        let least = self.order.iter().find_map(|(rank, id)| match rank {
+            Rank::Borrowing(_) => self.accounts.get(id),
             Rank::Owed(_) => None,
         });
         let Some(least) = least else { return };
+        let of_attempt = |job: &JobId| match &self.jobs.get(job)?.state {
+            State::Running(attempt) => Some(attempt.slice.unused(now)),
+            _ => None,
+        };
+        let ahead: u128 = least.running.iter().filter_map(of_attempt).sum();
+        let used = least.tenant.usage.saturating_sub(ahead) / u128::from(least.share().weight.max(1));
         self.change_account(id, |account| {
-            let level = least * u128::from(account.share().weight.max(1));
+            let level = used * u128::from(account.share().weight.max(1));
             account.tenant.usage = account.tenant.usage.max(level);
         });
     }

@@ -330,6 +330,60 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: testkit::budget(32, 500), ..ProptestConfig::default() })]
+
+    /// However many urgent jobs wait, on however few workers: an ordinary job of a tenant that uses less has its turn.
+    #[test]
+    fn urgent_jobs_do_not_starve_the_ordinary_ones_of_others(
+        workers in 1u32..4,
+        urgent in vec((0u128..3, 1u64..30), 80..120),
+        ordinary in vec((1u64..30, 1u64..120), 1..6),
+    ) {
+        let mut world = Simulation::new(pool(workers), START, |job: &Job| job.shape.run.p90);
+        for (id, (tenant, seconds)) in (0u128..).zip(&urgent) {
+            let run = Estimate::exactly(seconds * SECOND);
+            let asked = job(id, *tenant, |_, shape| (shape.level, shape.run) = (Level::Urgent, run));
+            world.apply(Event::Submitted(asked));
+        }
+        let (mut arrivals, mut at) = (Vec::new(), START);
+        for (id, (seconds, gap)) in (1_000u128..).zip(&ordinary) {
+            at += gap * SECOND;
+            arrivals.push((at, id, seconds * SECOND));
+        }
+        let mut ahead = BTreeMap::new();
+        let mut now = START;
+        loop {
+            while let Some((at, id, time)) = arrivals.first().copied() && at <= now {
+                arrivals.remove(0);
+                world.now = now;
+                // a tenant of its own each: what it has used is not what makes it wait
+                let asked = job(id, id, |job, shape| {
+                    (job.submitted, shape.run) = (now, Estimate::exactly(time));
+                });
+                world.apply(Event::Submitted(asked));
+                ahead.insert(id, 0u32);
+            }
+            for step in world.step(now) {
+                if let Step::Decided(Decision::Start { job, .. }) = step {
+                    match ahead.remove(&job.0) {
+                        Some(count) => prop_assert!(count <= MOST_AHEAD, "{count} urgent jobs before {}", job.0),
+                        None => ahead.values_mut().for_each(|count| *count += 1),
+                    }
+                }
+            }
+            let next = world.next().into_iter().chain(arrivals.first().map(|arrival| arrival.0)).min();
+            let Some(next) = next else { break };
+            now = next.max(now + 1);
+        }
+        prop_assert!(ahead.is_empty());
+    }
+}
+
+/// Jobs before an ordinary one of a tenant that has used nothing: of each of five such jobs four urgent ones in a row, itself, and
+/// one of each of three tenants that have used as little.
+const MOST_AHEAD: u32 = 5 * (4 + 1 + 3);
+
 fn ends(step: &Step) -> bool {
     matches!(step, Step::Ended(_) | Step::Decided(Decision::Expire { .. }))
 }

@@ -104,6 +104,76 @@ fn urgent_above_the_allowance_is_ordinary() {
 }
 
 #[test]
+fn who_comes_back_is_level_with_what_others_have_used_and_not_with_what_they_are_charged_ahead() {
+    // the first tenant's jobs are shorter than expected: most of what each is charged at its start is refunded
+    let short = |id, tenant| job(id, tenant, |_, shape| shape.run = Estimate::exactly(MINUTE));
+    let mut pool = pool(2);
+    for id in 0..4_000 {
+        submit(&mut pool, short(id, 1));
+    }
+    let mut now = START;
+    for id in 0..20 {
+        assert_eq!(started(&pool.round(now)), if id == 0 { vec![0, 1] } else { vec![id + 1] });
+        now += SECOND;
+        end(&mut pool, id, now);
+    }
+    pool.round(now);
+    submit(&mut pool, job(5_000, 2, |job, _| job.submitted = now));
+    end(&mut pool, 20, now + SECOND);
+    assert_eq!(started(&pool.round(now + SECOND)), [5_000]);
+    check(&pool, now + SECOND);
+}
+
+#[test]
+fn urgent_jobs_of_one_tenant_leave_turns_to_the_others() {
+    let mut pool = pool(1);
+    for id in 0..4_000 {
+        submit(&mut pool, job(id, 3, |_, shape| shape.level = Level::Urgent));
+    }
+    submit(&mut pool, job(4_000, 3, |_, _| {}));
+    let run = |pool: &mut Pool, from: u64, count: u64| -> Vec<u128> {
+        let rounds = (from..from + count).map(|n| START + n * 10 * SECOND);
+        let ran = rounds.flat_map(|now| {
+            let ran = started(&pool.round(now));
+            check(pool, now);
+            ran.iter().for_each(|id| end(pool, *id, now + 10 * SECOND));
+            ran
+        });
+        ran.collect()
+    };
+    // its own ordinary job waits for all of them
+    assert_eq!(run(&mut pool, 0, 10), (0..10).collect::<Vec<_>>());
+    for id in 5_000..5_003 {
+        submit(&mut pool, job(id, 2, |_, _| {}));
+    }
+    let after = run(&mut pool, 10, 12);
+    assert_eq!(after, [5_000, 10, 11, 12, 13, 5_001, 14, 15, 16, 17, 5_002, 18]);
+}
+
+#[test]
+fn urgent_jobs_leave_turns_on_a_loaded_worker_too() {
+    let mut pool = pool(1);
+    let ask = |id, tenant, level| {
+        job(id, tenant, |_, shape| {
+            model(shape, 1, SECOND);
+            shape.level = level;
+        })
+    };
+    for id in 0..100 {
+        submit(&mut pool, ask(id, 1, Level::Urgent));
+    }
+    submit(&mut pool, ask(1_000, 2, Level::Ordinary));
+    let mut order = Vec::new();
+    for now in (START..).step_by(10_000).take(6) {
+        let decisions = pool.round(now);
+        let [next] = started(&decisions)[..] else { panic!("{decisions:?}") };
+        order.push(next);
+        end(&mut pool, next, now + 10 * SECOND);
+    }
+    assert_eq!(order, [0, 1, 2, 3, 1_000, 4]);
+}
+
+#[test]
 fn a_limit_stops_a_tenant_and_nobody_else() {
     let mut pool = pool(4);
     share(&mut pool, 1, Share { limit: 1, ..Share::default() });
@@ -345,12 +415,12 @@ fn waiting_jobs_say_why() {
     pool.round(START);
     let why = |id| pool.explain(JobId(id), START).unwrap();
     assert_eq!((why(3).code(), why(3).ahead_of_own), ("behind_own", 1));
-    assert_eq!(why(2).waiting, Waiting::Busy { until: Some(START + HOUR) });
     assert_eq!(
-        why(4).waiting,
-        Waiting::BehindShare { ahead: vec![TenantId(1)], held: 0, weight: 1_000 },
-        "the newcomer starts level with the other, which came first"
+        why(2).waiting,
+        Waiting::BehindShare { ahead: vec![TenantId(2), TenantId(3)], held: 1, weight: 1_000 },
+        "newcomers start level with what the other has used, and that one is charged for what it uses now"
     );
+    assert_eq!(why(4).waiting, Waiting::Busy { until: Some(START + HOUR) });
     assert_eq!(why(5).waiting, Waiting::NoUnit { specs: vec![OTHER], units: 1 });
     assert_eq!(why(6).waiting, Waiting::NoUnit { specs: vec![SPEC], units: 2 });
     assert!(pool.explain(JobId(1), START).is_none());
