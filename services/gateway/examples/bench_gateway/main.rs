@@ -1,4 +1,4 @@
-//! The benchmarks of the gateway: `cargo xtask bench gateway` and `fairness`.
+//! The benchmarks of the gateway: `cargo xtask bench gateway` and `gateway-fairness`.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark that fails must say so and stop")]
 

@@ -35,6 +35,9 @@ pub(crate) struct Work {
 }
 
 impl Work {
+    #[cfg(test)]
+    pub(super) const TEST: Self = Self { is_read: true, template: "/v1/instances" };
+
     /// Returns none for a request that waits for news (`wait_seconds`): its time says nothing about the service.
     pub(crate) fn of(request: &Parts) -> Option<Self> {
         let waits = request.uri.query().is_some_and(|query| query.contains("wait_seconds="));
@@ -115,15 +118,13 @@ impl AdaptiveLimit {
 mod tests {
     use super::*;
 
-    const WORK: Work = Work { is_read: true, template: "/v1/instances" };
-
     /// A service that works on `cores` requests at a time, for a millisecond each; the rest queue in it.
     async fn simulate(limit: &mut AdaptiveLimit, cores: usize, alone: Duration, offered: usize, rounds: u32) {
         for _ in 0..rounds {
             let in_flight = offered.min(limit.get());
             let took = alone.mul_f64((in_flight as f64 / cores as f64).max(1.0));
             for _ in 0..in_flight {
-                limit.record(WORK, took, in_flight, false, Instant::now());
+                limit.record(Work::TEST, took, in_flight, false, Instant::now());
             }
             tokio::time::advance(took.max(Duration::from_millis(5))).await;
         }
@@ -154,7 +155,7 @@ mod tests {
     async fn requests_without_a_response_shrink_the_limit() {
         let mut limit = AdaptiveLimit::default();
         for _ in 0..500 {
-            limit.record(WORK, MILLISECOND, 5, true, Instant::now());
+            limit.record(Work::TEST, MILLISECOND, 5, true, Instant::now());
             tokio::time::advance(Duration::from_millis(20)).await;
         }
         assert_eq!(limit.get(), 4);

@@ -7,6 +7,7 @@
 
 mod class;
 mod limit;
+mod neighbours;
 mod queue;
 
 use std::{
@@ -20,7 +21,11 @@ use ids::TenantId;
 use tokio::{sync::oneshot, time::Instant};
 
 pub(crate) use self::{class::Class, limit::Work};
-use self::{limit::AdaptiveLimit, queue::FairQueue};
+use self::{
+    limit::AdaptiveLimit,
+    neighbours::{Company, Neighbours},
+    queue::FairQueue,
+};
 
 /// Requests of all tenants that wait for one service.
 const MOST_WAITING: usize = 4096;
@@ -52,6 +57,8 @@ pub(crate) struct Load {
     pub(crate) in_flight: usize,
     /// The most requests at the service.
     pub(crate) limit: usize,
+    /// The most of one share, now.
+    pub(crate) of_one_share: usize,
     /// Requests that wait.
     pub(crate) waiting: usize,
     /// Requests that were shed since the start.
@@ -65,6 +72,7 @@ pub(crate) struct Gate(Arc<Mutex<State>>);
 #[derive(Default)]
 struct State {
     limit: AdaptiveLimit,
+    neighbours: Neighbours,
     in_flight: usize,
     of_share: HashMap<Share, usize>,
     waiting: FairQueue<oneshot::Sender<Permit>>,
@@ -76,8 +84,8 @@ pub(crate) struct Permit {
     gate: Gate,
     share: Share,
     begun: Instant,
-    /// Requests at the service when this one began, itself included.
-    in_flight: usize,
+    /// Requests at the service when this one began.
+    company: Company,
 }
 
 impl fmt::Debug for Gate {
@@ -94,6 +102,7 @@ impl Gate {
     pub(crate) async fn enter(&self, class: Class, share: Share) -> Result<Permit, Shed> {
         let (mut receiver, ticket) = {
             let mut state = self.lock();
+            state.neighbours.sent(share, Instant::now());
             if state.waiting.is_empty() && state.has_room(share) {
                 return Ok(self.permit(&mut state, share));
             }
@@ -124,6 +133,7 @@ impl Gate {
         Load {
             in_flight: state.in_flight,
             limit: state.limit.get(),
+            of_one_share: state.of_one_share(),
             waiting: state.waiting.len(),
             shed: state.shed,
         }
@@ -145,7 +155,7 @@ impl Gate {
         state.in_flight += 1;
         *state.of_share.entry(share).or_default() += 1;
         state.changed(share);
-        Permit { gate: self.clone(), share, begun: Instant::now(), in_flight: state.in_flight }
+        Permit { gate: self.clone(), share, begun: Instant::now(), company: state.company(share) }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -157,14 +167,23 @@ impl State {
     /// A share never takes the last places alone, so that the first request of another one enters at once.
     fn has_room(&self, share: Share) -> bool {
         let own = self.of_share.get(&share).copied().unwrap_or(0);
-        self.in_flight < self.limit.get() && own < self.limit.of_one_share()
+        self.in_flight < self.limit.get() && own < self.of_one_share()
+    }
+
+    fn of_one_share(&self) -> usize {
+        self.neighbours.get(self.limit.of_one_share(), &self.of_share, Instant::now())
+    }
+
+    fn company(&self, share: Share) -> Company {
+        let own = self.of_share.get(&share).copied().unwrap_or(0);
+        Company { own, others: self.in_flight - own }
     }
 
     fn next(&mut self) -> Option<(Share, oneshot::Sender<Permit>)> {
         if self.in_flight >= self.limit.get() {
             return None;
         }
-        self.waiting.pop(self.limit.of_one_share())
+        self.waiting.pop(self.of_one_share())
     }
 
     /// Tells the queue how many requests of the share are at the service.
@@ -182,8 +201,12 @@ impl Permit {
     pub(crate) fn answered(self, work: Work, failed: bool) {
         let took: Duration = self.begun.elapsed();
         let mut state = self.gate.lock();
-        let in_flight = self.in_flight.max(state.in_flight);
-        state.limit.record(work, took, in_flight, failed, Instant::now());
+        let (now, then, since) = (Instant::now(), state.company(self.share), self.company);
+        state.limit.record(work, took, since.total().max(then.total()), failed, now);
+        if !failed {
+            let most = state.limit.of_one_share();
+            state.neighbours.record((self.share, work), took, since.max(then), most, now);
+        }
         // `self` is dropped after the lock
         drop(state);
     }
@@ -235,6 +258,37 @@ mod tests {
         assert_eq!(begun.elapsed(), Duration::ZERO);
     }
 
+    /// A request that the service answers after this time.
+    async fn answered(gate: &Gate, share: Share, after: Duration) {
+        let permit = gate.enter(Class::Ordinary, share).await.unwrap();
+        tokio::time::advance(after).await;
+        permit.answered(Work::TEST, false);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_tenant_has_no_more_requests_at_the_service_than_others_bear() {
+        let (gate, heavy, light) = (Gate::default(), tenant(), tenant());
+        for _ in 0..10 {
+            answered(&gate, light, Duration::from_millis(5)).await;
+        }
+        let mut held = fill(&gate, heavy).await;
+        assert_eq!(held.len(), 2);
+        for _ in 0..60 {
+            answered(&gate, light, Duration::from_millis(50)).await;
+        }
+        assert_eq!(gate.load().of_one_share, 1);
+        held.truncate(1);
+        let waits = gate.enter(Class::Urgent, heavy);
+        tokio::pin!(waits);
+        assert!(futures::poll!(waits.as_mut()).is_pending());
+        // the other one enters beside those that wait, and while it notices nothing they may enter, too
+        for _ in 0..100 {
+            answered(&gate, light, Duration::from_millis(5)).await;
+        }
+        assert!(futures::poll!(waits.as_mut()).is_ready());
+        assert!(gate.load().of_one_share > 1);
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_request_that_gives_up_leaves_nothing_behind() {
         let (gate, heavy) = (Gate::default(), tenant());
@@ -255,7 +309,8 @@ mod tests {
     async fn a_full_queue_sheds_at_once_and_only_the_tenant_that_filled_it() {
         let (gate, heavy) = (Gate::default(), tenant());
         let mut held = fill(&gate, heavy).await;
-        let others = fill(&gate, tenant()).await;
+        let mut others = fill(&gate, tenant()).await;
+        others.extend(fill(&gate, tenant()).await);
         let waiting: Vec<_> = (0..MOST_WAITING_OF_TENANT)
             .map(|_| {
                 let gate = gate.clone();

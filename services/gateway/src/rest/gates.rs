@@ -11,9 +11,10 @@ use super::routes::Service;
 use crate::admission::{self, Gate};
 
 /// Name and help of each gauge.
-const GAUGES: [(&str, &str); 4] = [
+const GAUGES: [(&str, &str); 5] = [
     ("gateway_admitted_requests", "Requests at a service"),
     ("gateway_admission_limit", "The most requests that a service gets at a time"),
+    ("gateway_admission_share_limit", "The most requests of one tenant that a service gets at a time"),
     ("gateway_waiting_requests", "Requests that wait for admission"),
     ("gateway_shed_requests", "Requests that were shed since the start"),
 ];
@@ -35,8 +36,13 @@ impl Gates {
 impl Collector for Gates {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
         type Value = fn(&admission::Load) -> usize;
-        let values: [Value; 4] =
-            [|load| load.in_flight, |load| load.limit, |load| load.waiting, |load| load.shed];
+        let values: [Value; 5] = [
+            |load| load.in_flight,
+            |load| load.limit,
+            |load| load.of_one_share,
+            |load| load.waiting,
+            |load| load.shed,
+        ];
         for ((name, help), value) in GAUGES.into_iter().zip(values) {
             let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
             for service in Service::ALL {

@@ -1,4 +1,4 @@
-//! `cargo xtask bench fairness`: what one tenant notices of another that sends far more than its share. The gateway and
+//! `cargo xtask bench gateway-fairness`: what one tenant notices of another that sends far more than its share. The gateway and
 //! the stock service are processes of their own, before a real Postgres. The victim is one user who lists GPU
 //! specifications at a fixed rate; the other tenant has three users with 64 connections each. The gateway and the service
 //! have the first core. The clients have the second: those of the other tenant are a process of their own with the lowest
@@ -9,7 +9,7 @@
 //! - *unlimited*: without rate limits, so that admission alone divides the service; each connection of the
 //!   other tenant sends its next request once the last was answered.
 //!
-//! The last line is `fairness: victim_p99_ratio=… unlimited_p99_ratio=… victim_p99_ms=… unlimited_p99_ms=…`: the victim's
+//! The last line is `gateway-fairness: victim_p99_ratio=… unlimited_p99_ratio=… victim_p99_ms=… unlimited_p99_ms=…`: the victim's
 //! p99 with the other tenant relative to that alone, as medians of all rounds. A latency counts from the time at which
 //! the request was due.
 
@@ -97,8 +97,8 @@ impl Case {
 }
 
 async fn measure(args: &Args) {
-    let url =
-        std::env::var("BENCH_POSTGRES").expect("BENCH_POSTGRES: run it with `cargo xtask bench fairness`");
+    let url = std::env::var("BENCH_POSTGRES")
+        .expect("BENCH_POSTGRES: run it with `cargo xtask bench gateway-fairness`");
     let (db, issuer) = (TestDb::at(&url), Issuer::start().await);
     let folder = tempfile::tempdir().unwrap();
     let issuer_url = issuer.config().issuer;
@@ -147,7 +147,7 @@ async fn measure(args: &Args) {
     }
     let [limited, unlimited] = &cases;
     println!(
-        "fairness: victim_p99_ratio={:.2} unlimited_p99_ratio={:.2} victim_p99_ms={:.1} unlimited_p99_ms={:.1}",
+        "gateway-fairness: victim_p99_ratio={:.2} unlimited_p99_ratio={:.2} victim_p99_ms={:.1} unlimited_p99_ms={:.1}",
         limited.ratio(),
         unlimited.ratio(),
         median(&limited.beside),
