@@ -18,7 +18,10 @@ use sha2::{Digest as _, Sha256};
 use tokio::net::UdpSocket;
 use url::Url;
 
-use crate::refusal::{self, Meaning};
+use crate::{
+    inventory::Models,
+    refusal::{self, Meaning},
+};
 
 /// Seconds for which a poll stays open.
 const WAIT_SECONDS: u32 = 20;
@@ -175,13 +178,13 @@ impl Door {
         Self { http, base, token, away }
     }
 
-    /// Begins a session. What an earlier one runs is lost.
-    pub(crate) async fn register(&self) -> Result<Session, Error> {
+    /// Begins a session of a worker that has these models. What an earlier one runs is lost.
+    pub(crate) async fn register(&self, models: &Models) -> Result<Session, Error> {
         #[derive(Deserialize)]
         struct Answer {
             session: i64,
         }
-        let Answer { session } = self.call("register", &Value::Null).await?;
+        let Answer { session } = self.call("register", &json!(models)).await?;
         Ok(Session { door: self.clone(), number: session })
     }
 
@@ -243,6 +246,13 @@ impl Session {
             Ok(_) | Err(Error::NotYours) => Ok(()),
             Err(error) => Err(error),
         }
+    }
+
+    /// Tells what the worker has now.
+    pub(crate) async fn report_models(&self, models: &Models) -> Result<(), Error> {
+        let mut body = json!(models);
+        body["session"] = self.number.into();
+        self.door.call::<Value>("models", &body).await.map(drop)
     }
 
     /// Waits for an instruction to a worker that runs `running`.

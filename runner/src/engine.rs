@@ -60,6 +60,13 @@ impl Failure {
     }
 }
 
+/// A checkpoint, as the engine lists it.
+#[derive(Deserialize)]
+struct Checkpoint {
+    title: String,
+    model_name: String,
+}
+
 /// The engine.
 #[derive(Clone)]
 pub(crate) struct WebUi {
@@ -95,7 +102,7 @@ impl WebUi {
         self.http.get(url).timeout(SHORT).send().await?.error_for_status()?.json().await
     }
 
-    /// Makes pictures, as PNG: from `init`, if there is one.
+    /// Makes pictures, as files of the format that the engine is set to: from `init`, if there is one.
     pub(crate) async fn generate(
         &self,
         parameters: &Map<String, Value>,
@@ -131,13 +138,14 @@ impl WebUi {
         }
     }
 
+    /// Names of the checkpoints.
+    pub(crate) async fn checkpoint_names(&self) -> reqwest::Result<Vec<String>> {
+        let all: Vec<Checkpoint> = self.get("sd-models").await?;
+        Ok(all.into_iter().map(|one| one.model_name).collect())
+    }
+
     /// The title of a checkpoint.
     async fn checkpoint(&self, name: &str) -> Result<String, Failure> {
-        #[derive(Deserialize)]
-        struct Checkpoint {
-            title: String,
-            model_name: String,
-        }
         let all: Vec<Checkpoint> = self
             .get("sd-models")
             .await

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  runner::run ──► door (jobs service)        poll, progress, uploads, complete
+//!       ├──► inventory                        which models there are
 //!       ├──► process ──► child                the process of the engine, if it is not started by others
 //!       └──► work ──► engine (WebUI's API)    one job at a time; loras: models of tenants, laid beside it; init: pictures to begin with
 //!              ├──► command ──► child          a program by the contract of command engines, one process for a job; gang: several workers
@@ -22,6 +23,7 @@ mod engine;
 mod fault;
 mod gang;
 mod init;
+mod inventory;
 mod loras;
 mod output;
 mod pace;

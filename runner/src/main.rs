@@ -29,6 +29,9 @@ struct Args {
     /// The program that trains and its arguments, by spaces
     #[arg(long, env = "ATELIER_TRAINER_COMMAND")]
     trainer_command: Option<String>,
+    /// The folder of base models of the trainer, which reads the same variable. Without it any base model may be asked for
+    #[arg(long, env = "TRAINER_MODELS")]
+    trainer_models: Option<PathBuf>,
     /// Runs the programs of jobs, and has no WebUI. For pools of one tenant
     #[arg(long, env = "ATELIER_RUN_PROGRAMS")]
     run_programs: bool,
@@ -60,6 +63,7 @@ async fn main() -> anyhow::Result<()> {
         engine_url: (!args.run_programs).then_some(args.engine_url),
         lora_dir: args.lora_dir,
         trainer: args.trainer_command.as_deref().and_then(Command::from_words),
+        trainer_models: args.trainer_models,
         runs_programs: args.run_programs,
         program: engine.next().map(|path| Program { path: PathBuf::from(path), args: engine.collect() }),
         limits: Limits::default(),

@@ -54,6 +54,8 @@ pub(crate) fn outputs(folder: &Path) -> io::Result<Results> {
         };
         let content_type = match name.rsplit('.').next() {
             Some("png") => "image/png",
+            Some("jpg" | "jpeg") => "image/jpeg",
+            Some("webp") => "image/webp",
             Some("csv") => "text/csv",
             Some("json") => "application/json",
             Some("txt") => "text/plain",

@@ -1,4 +1,4 @@
-//! PNG files whose look engines do not agree on: Pillow, with which the WebUI reads them, makes most greys of 16 bits white, and
+//! Files of pictures: their formats, and PNG files whose look engines do not agree on: Pillow, with which the WebUI reads them, makes most greys of 16 bits white, and
 //! shows what is hidden behind transparent pixels of all types but RGBA.
 
 use std::io::Cursor;
@@ -11,6 +11,16 @@ pub(crate) const WHITE: u8 = 255;
 pub(crate) const KEPT: u8 = 0;
 /// Edge of a picture that is changed, at most.
 const MAX_EDGE: u32 = 8_192;
+
+/// Extension and media type of a file, by its first bytes. The WebUI writes what its option `samples_format` says.
+pub(crate) fn format(file: &[u8]) -> (&'static str, &'static str) {
+    match file {
+        [0x89, b'P', b'N', b'G', ..] => ("png", "image/png"),
+        [0xff, 0xd8, 0xff, ..] => ("jpg", "image/jpeg"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => ("webp", "image/webp"),
+        _ => ("bin", "application/octet-stream"),
+    }
+}
 
 /// The file, or one of the same look in opaque RGB of 8 bits. A file that cannot be read is left to the engine.
 pub(crate) fn plain(file: Bytes, background: u8) -> Bytes {
@@ -107,6 +117,16 @@ mod tests {
             assert_eq!(colour(&flat), expected, "{kind:?} {depth:?} {transparency:?}");
         }
         assert_eq!(colour(&plain(file(GrayscaleAlpha, Eight, &[], &[200, 0]), KEPT)), [0; 3]);
+    }
+
+    #[test]
+    fn a_file_is_named_by_what_it_is() {
+        assert_eq!(format(&file(ColorType::Rgb, BitDepth::Eight, &[], &[1, 2, 3])), ("png", "image/png"));
+        assert_eq!(format(b"\xff\xd8\xff\xe0\0\x10JFIF"), ("jpg", "image/jpeg"));
+        assert_eq!(format(b"RIFF\x24\0\0\0WEBPVP8 "), ("webp", "image/webp"));
+        for other in [&b"RIFF\x24\0\0\0WAVE"[..], b"GIF89a", b""] {
+            assert_eq!(format(other), ("bin", "application/octet-stream"));
+        }
     }
 
     #[test]

@@ -16,6 +16,7 @@ use crate::{
     deliveries::Deliveries,
     door::{Door, Error, Instruction, Session},
     engine::WebUi,
+    inventory::{Inventory, Models},
     process::{self, Program},
     work,
 };
@@ -37,6 +38,8 @@ pub struct Config {
     pub lora_dir: Option<PathBuf>,
     /// The program that trains. None if the worker does not.
     pub trainer: Option<Command>,
+    /// The folder of its base models, a pipeline of diffusers each. None if it is not known which it has.
+    pub trainer_models: Option<PathBuf>,
     /// Whether it runs the programs of jobs.
     pub runs_programs: bool,
     /// The program that serves the WebUI. None if others start it.
@@ -54,6 +57,8 @@ pub struct Limits {
     pub step: Duration,
     /// Time to stop when it is interrupted (20 s).
     pub interrupt: Duration,
+    /// How often it is looked which models there are (20 s).
+    pub models: Duration,
     /// Time for which transfers and results are repeated while the jobs service or the object store is away (15 minutes).
     pub away: Duration,
 }
@@ -61,7 +66,13 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         let seconds = Duration::from_secs;
-        Self { start: seconds(600), step: seconds(60), interrupt: seconds(20), away: seconds(900) }
+        Self {
+            start: seconds(600),
+            step: seconds(60),
+            interrupt: seconds(20),
+            models: seconds(20),
+            away: seconds(900),
+        }
     }
 }
 
@@ -69,6 +80,7 @@ impl Default for Limits {
 pub(crate) struct Engines {
     pub(crate) webui: Option<Engine>,
     pub(crate) trainer: Option<Command>,
+    pub(crate) trainer_models: Option<PathBuf>,
     pub(crate) runs_programs: bool,
 }
 
@@ -112,9 +124,14 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
         limits: config.limits,
         child: config.program.map(process::Engine::start),
     });
-    let engines = Engines { webui, trainer: config.trainer, runs_programs: config.runs_programs };
+    let engines = Engines {
+        webui,
+        trainer: config.trainer,
+        trainer_models: config.trainer_models,
+        runs_programs: config.runs_programs,
+    };
     let door = Door::new(http, config.jobs_url, config.token, config.limits.away);
-    let done = sessions(&engines, &door, &stop).await;
+    let done = sessions(&engines, &door, config.limits.models, &stop).await;
     if let Some(child) = engines.webui.and_then(|engine| engine.child) {
         child.stop().await;
     }
@@ -122,11 +139,17 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
 }
 
 /// Begins one session after another until `stop`.
-async fn sessions(engines: &Engines, door: &Door, stop: &CancellationToken) -> anyhow::Result<()> {
+async fn sessions(
+    engines: &Engines,
+    door: &Door,
+    look: Duration,
+    stop: &CancellationToken,
+) -> anyhow::Result<()> {
     while let Some(session) = stop.run_until_cancelled(begin(engines, door)).await {
         tracing::info!("session begun");
-        let Begun { session, ended } = session?;
-        let served = serve(&session, engines, ended, stop).await;
+        let Begun { session, models, ended } = session?;
+        let inventory = Inventory::new(models, look);
+        let served = serve(&session, engines, inventory, ended, stop).await;
         let ended = match served {
             Ok(()) => session.end().await,
             Err(Error::NotYours) => Err(Error::NotYours),
@@ -144,6 +167,7 @@ async fn sessions(engines: &Engines, door: &Door, stop: &CancellationToken) -> a
 /// A session, and the processes of the engine that end in it.
 struct Begun {
     session: Session,
+    models: Models,
     ended: Option<watch::Receiver<u64>>,
 }
 
@@ -162,7 +186,8 @@ async fn begin(engines: &Engines, door: &Door) -> anyhow::Result<Begun> {
             }
         }
     }
-    Ok(Begun { session: register(door).await?, ended })
+    let models = Models::read(engines).await;
+    Ok(Begun { session: register(door, &models).await?, models, ended })
 }
 
 /// Waits until the engine answers, and is idle: a worker that is registered gets jobs.
@@ -188,9 +213,9 @@ async fn wait_for(engine: &Engine) {
     }
 }
 
-async fn register(door: &Door) -> anyhow::Result<Session> {
+async fn register(door: &Door, models: &Models) -> anyhow::Result<Session> {
     loop {
-        match door.register().await {
+        match door.register(models).await {
             Ok(session) => return Ok(session),
             Err(Error::Unavailable(error)) => {
                 tracing::warn!(error = format!("{error:#}"), "cannot register");
@@ -208,6 +233,7 @@ async fn register(door: &Door) -> anyhow::Result<Session> {
 async fn serve(
     session: &Session,
     engines: &Engines,
+    mut inventory: Inventory,
     mut ended: Option<watch::Receiver<u64>>,
     stop: &CancellationToken,
 ) -> Result<(), Error> {
@@ -216,6 +242,7 @@ async fn serve(
         deliveries.check()?;
         let polled = tokio::select! {
             polled = session.poll(None) => polled,
+            error = inventory.follow(session, engines) => return Err(error),
             () = end_of(ended.as_mut()) => return Ok(()),
             () = stop.cancelled() => return Ok(()),
         };

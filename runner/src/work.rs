@@ -17,6 +17,7 @@ use crate::{
     engine::{Failure, Init, Steps},
     init, loras,
     pace::Pace,
+    picture,
     runner::{Engine, Engines},
 };
 
@@ -97,10 +98,10 @@ async fn generate(
     let (end, is_sound) = computed?;
     match end {
         End::Made(pictures) => {
-            let output = |(n, content): (usize, Vec<u8>)| Output {
-                name: format!("{n}.png"),
-                content_type: "image/png",
-                content: Content::Bytes(content.into()),
+            let output = |(n, content): (usize, Vec<u8>)| {
+                let (extension, content_type) = picture::format(&content);
+                let name = format!("{n}.{extension}");
+                Output { name, content_type, content: Content::Bytes(content.into()) }
             };
             let outputs = pictures.into_iter().enumerate().map(output).collect();
             let results = Results { outputs, refused: Vec::new() };

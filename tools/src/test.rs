@@ -27,7 +27,8 @@ pub(crate) struct Args {
     /// Run the cases of the operator and of the development cluster on the cluster of KUBECONFIG
     #[arg(long)]
     cluster: bool,
-    /// Try more: random histories and generated requests get a budget of many minutes
+    /// Try more: random histories and generated requests get a budget of many minutes, and what runs on workers in Python is
+    /// run: the trainer, and the examples with PyTorch and Ray
     #[arg(long)]
     long: bool,
     /// Passed on to cargo nextest, for example a filter
@@ -49,8 +50,17 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     }
     cargo.args(["--workspace", "--lib", "--bins", "--tests"]).args(&args.nextest);
     let programs = scratch.postgres_programs(consent)?;
-    if args.long {
+    let long = match args.long {
+        true => Some(packages::Long::install(consent)?),
+        false => None,
+    };
+    if let Some(long) = &long {
         cargo.env("TEST_LONG", "1");
+        for (variable, python) in [("TEST_PYTORCH", &long.pytorch), ("TEST_RAY", &long.ray)] {
+            if let Some(python) = python {
+                cargo.env(variable, python);
+            }
+        }
     }
     let optional = [
         ("TEST_OIDC_PROVIDER", &packages.openid_provider),
@@ -88,7 +98,37 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         Box::pin(finish(cargo, files)).await.and_then(|()| xtask::pace::record("running the cases", begun));
     rgw.stop().await;
     postgres.stop().await;
-    done
+    done?;
+    match long {
+        Some(long) if args.nextest.is_empty() => trainer(long.pytorch.as_deref(), &temporary).await,
+        _ => Ok(()),
+    }
+}
+
+/// The tests of the trainer, and those of the examples by themselves. They start processes that have to answer in time: after the
+/// cases.
+async fn trainer(python: Option<&Path>, temporary: &Path) -> anyhow::Result<()> {
+    let Some(python) = python else {
+        println!("skipped: the tests of the trainer (PyTorch is not installed)");
+        return Ok(());
+    };
+    let begun = Instant::now();
+    let mut pytest = process::command(python, Signal::SIGINT);
+    pytest.current_dir(xtask::root()).env("TMPDIR", temporary).env("PYTHONDONTWRITEBYTECODE", "1");
+    pytest.args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"]);
+    pytest.args(["images/trainer-diffusers/tests", "images/examples/tests"]);
+    let mut tests = Running::spawn("pytest", pytest)?;
+    let ended = tokio::select! {
+        ended = tests.ended() => ended,
+        _ = tokio::signal::ctrl_c() => {
+            tests.stop(Signal::SIGINT, Duration::from_secs(10)).await;
+            bail!("interrupted");
+        }
+    };
+    if ended != "exit status: 0" {
+        bail!("the tests of the trainer did not pass ({ended})");
+    }
+    xtask::pace::record("the tests of the trainer", begun)
 }
 
 /// `cargo nextest run`, to which the packages and the environment are added. .config/nextest.toml configures it.

@@ -3,6 +3,7 @@
 
 pub mod adapter;
 pub mod fit;
+pub mod jpeg;
 mod painter;
 pub mod picture;
 

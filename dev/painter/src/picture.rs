@@ -1,19 +1,21 @@
-//! PNG files with their parameters in the `parameters` text, as the WebUI writes them.
+//! Files of pictures: PNG files with their parameters in the `parameters` text, as the WebUI writes them.
 
 use anyhow::{Context as _, ensure};
 
+use crate::jpeg;
+
 /// Edge of a picture that is read, at most.
-const MAX_EDGE: u32 = 8_192;
+pub(crate) const MAX_EDGE: u32 = 8_192;
+
+/// Width, height and RGB rows.
+pub type Rows<'a> = (usize, usize, &'a [u8]);
 
 /// RGB rows as a PNG. `infotext` goes to the `parameters` chunk: tEXt if it is Latin-1, otherwise iTXt, as Pillow does
 /// for the real WebUI.
 ///
 /// # Errors
 /// If the encoder refuses the size.
-pub fn png(
-    (width, height, rgb): (usize, usize, &[u8]),
-    infotext: Option<&str>,
-) -> Result<Vec<u8>, png::EncodingError> {
+pub fn png((width, height, rgb): Rows<'_>, infotext: Option<&str>) -> Result<Vec<u8>, png::EncodingError> {
     let mut bytes = Vec::with_capacity(rgb.len() / 2);
     let mut encoder = png::Encoder::new(&mut bytes, width as u32, height as u32);
     encoder.set_color(png::ColorType::Rgb);
@@ -35,11 +37,14 @@ pub fn png(
 /// What is seen through transparent pixels: white, as in the real WebUI.
 pub const WHITE: u8 = 255;
 
-/// Width, height and RGB rows of a PNG of any colour type and depth, as it looks on a grey of this brightness.
+/// Width, height and RGB rows of a JPEG, or of a PNG of any colour type and depth, as it looks on a grey of this brightness.
 ///
 /// # Errors
 /// If it is none, or too large.
 pub fn decode(file: &[u8], background: u8) -> anyhow::Result<(usize, usize, Vec<u8>)> {
+    if jpeg::is_jpeg(file) {
+        return jpeg::decode(file);
+    }
     let mut decoder = png::Decoder::new(std::io::Cursor::new(file));
     decoder.set_transformations(png::Transformations::normalize_to_color8());
     let mut reader = decoder.read_info()?;

@@ -13,17 +13,13 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
+use crate::checkpoints::{MODEL, MODEL_HASH, title};
 use crate::jobs::{Made, Recipe};
 use crate::log::say;
-use crate::loras::Loras;
+use crate::settings::{Format, Overrides};
 use crate::state::AppState;
-use painter::picture;
-
 use crate::{gallery, img2img, page};
 
-/// The only "model". Its name says that it is not a real one.
-const MODEL: &str = "atelier-cpu-stand-in";
-const MODEL_HASH: &str = "0000000000";
 const SAMPLERS: [(&str, &str); 4] =
     [("Euler a", "k_euler_a"), ("Euler", "k_euler"), ("DPM++ 2M Karras", "k_dpmpp_2m_ka"), ("DDIM", "ddim")];
 /// Maximum number of pixels in all pictures of one request, so that a small pod can compute them.
@@ -39,6 +35,7 @@ pub(crate) fn router(app: AppState) -> Router {
         .route("/sdapi/v1/interrupt", post(interrupt))
         .route("/sdapi/v1/options", get(options).post(set_options))
         .route("/sdapi/v1/sd-models", get(models))
+        .route("/sdapi/v1/refresh-checkpoints", post(refresh_checkpoints))
         .route("/sdapi/v1/samplers", get(samplers))
         .route("/sdapi/v1/loras", get(loras))
         .route("/sdapi/v1/refresh-loras", post(refresh_loras))
@@ -56,7 +53,7 @@ pub(crate) fn default_options() -> Map<String, Value> {
         "samples_save": true,
         "samples_format": "png",
         "outdir_txt2img_samples": "",
-        "sd_model_checkpoint": format!("{MODEL} [{MODEL_HASH}]"),
+        "sd_model_checkpoint": title(MODEL),
         "sd_checkpoint_hash": MODEL_HASH,
         "enable_pnginfo": true,
         "show_progressbar": true,
@@ -104,6 +101,8 @@ pub(crate) struct Txt2Img {
     /// Default true, unlike the real API (false): the purpose of this image is to keep pictures on the storage. A
     /// caller that wants the same from the real WebUI sends true.
     save_images: bool,
+    #[serde(flatten)]
+    overrides: Overrides,
 }
 
 impl Default for Txt2Img {
@@ -122,11 +121,12 @@ impl Default for Txt2Img {
             sampler_index: None,
             send_images: true,
             save_images: true,
+            overrides: Overrides::default(),
         }
     }
 }
 
-pub(crate) fn recipe(request: &Txt2Img, loras: &Loras) -> Result<Recipe, Response> {
+pub(crate) fn recipe(request: &Txt2Img, app: &AppState) -> Result<Recipe, Response> {
     let within = |field, value: u32, low: u32, high: u32| {
         if (low..=high).contains(&value) {
             return Ok(value);
@@ -144,7 +144,10 @@ pub(crate) fn recipe(request: &Txt2Img, loras: &Loras) -> Result<Recipe, Respons
     if !request.cfg_scale.is_finite() {
         return Err(invalid("cfg_scale", "must be a number"));
     }
-    let (words, adapters) = loras.read(&request.prompt);
+    let (words, adapters) = app.loras.read(&request.prompt);
+    // one that is not there is ignored, as in the real WebUI
+    let options = request.overrides.apply(&app.options());
+    let checkpoint = options["sd_model_checkpoint"].as_str().and_then(|name| app.checkpoints.find(name));
     let made = Recipe {
         prompt: request.prompt.clone(),
         words,
@@ -156,6 +159,7 @@ pub(crate) fn recipe(request: &Txt2Img, loras: &Loras) -> Result<Recipe, Respons
         height: within("height", request.height, 16, 2048)? as usize,
         cfg_scale: request.cfg_scale,
         sampler_name: sampler.to_owned(),
+        checkpoint: checkpoint.unwrap_or_else(|| MODEL.to_owned()),
         batch_size: within("batch_size", request.batch_size, 1, 8)?,
         n_iter: within("n_iter", request.n_iter, 1, 100)?,
         init: None,
@@ -173,9 +177,9 @@ fn infotext(recipe: &Recipe, seed: u64, version: &str) -> String {
         text.push_str("\nNegative prompt: ");
         text.push_str(&recipe.negative_prompt);
     }
-    let Recipe { steps, sampler_name, cfg_scale, width, height, .. } = recipe;
+    let Recipe { steps, sampler_name, cfg_scale, width, height, checkpoint, .. } = recipe;
     text.push_str(&format!(
-        "\nSteps: {steps}, Sampler: {sampler_name}, CFG scale: {cfg_scale:?}, Seed: {seed}, Size: {width}x{height}, Model hash: {MODEL_HASH}, Model: {MODEL}, "
+        "\nSteps: {steps}, Sampler: {sampler_name}, CFG scale: {cfg_scale:?}, Seed: {seed}, Size: {width}x{height}, Model hash: {MODEL_HASH}, Model: {checkpoint}, "
     ));
     if let Some(init) = &recipe.init {
         text.push_str(&format!("Denoising strength: {}, ", init.strength));
@@ -187,7 +191,7 @@ fn infotext(recipe: &Recipe, seed: u64, version: &str) -> String {
 async fn txt2img(State(app): State<AppState>, body: Bytes) -> Response {
     let made = async || {
         let (parameters, request) = read::<Txt2Img>(&body)?;
-        let recipe = recipe(&request, &app.loras)?;
+        let recipe = recipe(&request, &app)?;
         make(&app, &request, recipe, parameters).await
     };
     made().await.unwrap_or_else(|refusal| refusal)
@@ -214,9 +218,10 @@ pub(crate) async fn make(
         recipe.prompt, recipe.steps, recipe.width, recipe.height, recipe.seed
     ));
     let made = app.jobs.clone().make(recipe.clone()).await.map_err(|error| broken(&error))?;
+    let formats = formats(app, &request.overrides)?;
     let (app, kept) = (app.clone(), request.save_images);
     let worked = tokio::task::spawn_blocking(move || {
-        let (images, infotexts) = encode(&app, &recipe, &made, kept)?;
+        let (images, infotexts) = encode(&app, &recipe, &made, kept, formats)?;
         anyhow::Ok(answer(&app, &recipe, &made, &infotexts, images))
     });
     let (images, info) =
@@ -231,22 +236,35 @@ pub(crate) fn broken(error: &anyhow::Error) -> Response {
     (StatusCode::INTERNAL_SERVER_ERROR, Json(body)).into_response()
 }
 
+/// In which format pictures are saved, and in which they are sent.
+fn formats(app: &AppState, overrides: &Overrides) -> Result<(Format, Format), Response> {
+    let mut options = app.options();
+    let applied = overrides.apply(&options);
+    let saved = Format::of(&applied);
+    if overrides.stay() {
+        *options = applied;
+    }
+    let unknown = || exception(StatusCode::INTERNAL_SERVER_ERROR, "Invalid image format");
+    Ok((saved.ok_or_else(unknown)?, Format::of(&options).ok_or_else(unknown)?))
+}
+
 fn encode(
     app: &AppState,
     recipe: &Recipe,
     made: &[Made],
     keep: bool,
+    (saved, sent): (Format, Format),
 ) -> anyhow::Result<(Vec<String>, Vec<String>)> {
     let mut images = Vec::with_capacity(made.len());
     let mut infotexts = Vec::with_capacity(made.len());
     for one in made {
         let text = infotext(recipe, one.seed, &app.version);
-        let png = picture::png((one.size.0, one.size.1, &one.rgb), Some(&text))?;
+        let encoded = |format: Format| format.encode((one.size.0, one.size.1, &one.rgb), Some(&text));
         if keep {
-            let name = app.gallery.save(one.seed, &png)?;
+            let name = app.gallery.save(one.seed, saved.extension(), &encoded(saved)?)?;
             say(&format!("saved {}", app.gallery.folder().join(name).display()));
         }
-        images.push(BASE64.encode(png));
+        images.push(BASE64.encode(encoded(sent)?));
         infotexts.push(text);
     }
     Ok((images, infotexts))
@@ -279,7 +297,7 @@ fn answer(
         "batch_size": recipe.batch_size,
         "restore_faces": false,
         "face_restoration_model": null,
-        "sd_model_name": MODEL,
+        "sd_model_name": recipe.checkpoint,
         "sd_model_hash": MODEL_HASH,
         "denoising_strength": recipe.init.as_ref().map_or(0.0, |init| init.strength),
         "extra_generation_params": {},
@@ -306,8 +324,8 @@ async fn progress(State(app): State<AppState>, Query(query): Query<ProgressQuery
         .preview
         .as_ref()
         .filter(|_| !query.skip_current_image)
-        .and_then(|p| picture::png((p.0, p.1, &p.2), None).ok())
-        .map(|png| BASE64.encode(png));
+        .and_then(|p| Format::of(&app.options())?.encode((p.0, p.1, &p.2), None).ok())
+        .map(|file| BASE64.encode(file));
     let mut body = json!(now);
     body["current_image"] = json!(image);
     body["textinfo"] = Value::Null;
@@ -338,15 +356,15 @@ async fn set_options(State(app): State<AppState>, body: Bytes) -> Response {
     Json(Value::Null).into_response()
 }
 
-async fn models() -> Json<Value> {
-    Json(json!([{
-        "title": format!("{MODEL} [{MODEL_HASH}]"),
-        "model_name": MODEL,
-        "hash": MODEL_HASH,
-        "sha256": null,
-        "filename": "(no file: pictures are computed from the prompt on the CPU)",
-        "config": null,
-    }]))
+async fn models(State(app): State<AppState>) -> Json<Value> {
+    Json(app.checkpoints.list())
+}
+
+async fn refresh_checkpoints(State(app): State<AppState>) -> Response {
+    match tokio::task::spawn_blocking(move || app.checkpoints.refresh()).await {
+        Ok(()) => Json(Value::Null).into_response(),
+        Err(error) => broken(&error.into()),
+    }
 }
 
 async fn samplers() -> Json<Value> {
@@ -381,8 +399,16 @@ async fn list(State(app): State<AppState>) -> Response {
 }
 
 async fn show(State(app): State<AppState>, Path(name): Path<String>) -> Response {
-    match tokio::task::spawn_blocking(move || app.gallery.read(&name)).await {
-        Ok(Some(png)) => ([(header::CONTENT_TYPE, "image/png")], png).into_response(),
+    match tokio::task::spawn_blocking(move || {
+        let file = app.gallery.read(&name);
+        (name, file)
+    })
+    .await
+    {
+        Ok((name, Some(file))) => {
+            let media_type = if name.ends_with(".jpg") { "image/jpeg" } else { "image/png" };
+            ([(header::CONTENT_TYPE, media_type)], file).into_response()
+        }
         _ => fail(StatusCode::NOT_FOUND, "File not found"),
     }
 }

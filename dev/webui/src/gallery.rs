@@ -1,4 +1,4 @@
-//! The pictures on disk, named by a sequence number and their seed, listed newest first.
+//! The pictures on disk, named by a sequence number, their seed and their format, listed newest first.
 
 use std::collections::BinaryHeap;
 use std::io;
@@ -35,13 +35,13 @@ impl Gallery {
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub(crate) fn save(&self, seed: u64, png: &[u8]) -> io::Result<String> {
+    pub(crate) fn save(&self, seed: u64, extension: &str, file: &[u8]) -> io::Result<String> {
         std::fs::create_dir_all(&self.folder)?;
         let next = self.newest(1)?.first().and_then(|name| number(name)).map_or(0, |n| n + 1);
-        let name = format!("{next:05}-{seed}.png");
+        let name = format!("{next:05}-{seed}.{extension}");
         let aside = self.folder.join(format!(".{name}.part"));
         let written =
-            std::fs::write(&aside, png).and_then(|()| std::fs::rename(&aside, self.folder.join(&name)));
+            std::fs::write(&aside, file).and_then(|()| std::fs::rename(&aside, self.folder.join(&name)));
         if written.is_err() {
             let _ = std::fs::remove_file(&aside);
         }
@@ -75,9 +75,10 @@ impl Gallery {
     }
 }
 
-/// The sequence number of a name of the form `<digits>-<digits>.png`. Such a name cannot leave the folder.
+/// The sequence number of a name of the form `<digits>-<digits>.png` or `.jpg`. Such a name cannot leave the folder.
 fn number(name: &str) -> Option<u64> {
-    let (sequence, seed) = name.strip_suffix(".png")?.split_once('-')?;
+    let (sequence, seed) =
+        name.strip_suffix(".png").or_else(|| name.strip_suffix(".jpg"))?.split_once('-')?;
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     (digits(sequence) && digits(seed)).then(|| sequence.parse().ok()).flatten()
 }

@@ -23,7 +23,7 @@ pub(crate) const MAX_BODY: usize = 96 << 20;
 struct Img2Img {
     #[serde(flatten)]
     common: Txt2Img,
-    /// In base64; PNG only, unlike the real API.
+    /// In base64; PNG or JPEG only, unlike the real API.
     #[serde(default)]
     init_images: Option<Vec<String>>,
     /// White where the picture is repainted.
@@ -45,7 +45,7 @@ fn denoising_strength() -> f32 {
 pub(crate) async fn img2img(State(app): State<AppState>, body: Bytes) -> Response {
     let made = async || {
         let (mut parameters, request) = api::read::<Img2Img>(&body)?;
-        let mut recipe = api::recipe(&request.common, &app.loras)?;
+        let mut recipe = api::recipe(&request.common, &app)?;
         recipe.init = Some(Arc::new(init(&request, (recipe.width, recipe.height)).await?));
         if !request.include_init_images {
             (parameters["init_images"], parameters["mask"]) = (Value::Null, Value::Null);

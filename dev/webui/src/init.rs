@@ -18,7 +18,7 @@ pub(crate) struct Init {
 }
 
 impl Init {
-    /// Reads PNG files, and stretches them to the size.
+    /// Reads PNG and JPEG files, and stretches them to the size.
     ///
     /// # Errors
     /// If one is no picture.

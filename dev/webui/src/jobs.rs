@@ -7,6 +7,7 @@ use std::time::Instant;
 use serde::Serialize;
 use tokio::sync::{Mutex, watch};
 
+use crate::checkpoints::MODEL;
 use crate::init::Init;
 use crate::log::say;
 use painter::{Painter, adapter::Adapter};
@@ -26,6 +27,7 @@ pub(crate) struct Recipe {
     pub(crate) height: usize,
     pub(crate) cfg_scale: f32,
     pub(crate) sampler_name: String,
+    pub(crate) checkpoint: String,
     pub(crate) batch_size: u32,
     pub(crate) n_iter: u32,
     /// What img2img begins with.
@@ -134,10 +136,15 @@ impl Jobs {
         let total = (count * steps) as f32;
         let started = Instant::now();
         let stamp = jiff::Zoned::now().strftime("%Y%m%d%H%M%S").to_string();
+        // another checkpoint makes other pictures
+        let words = match recipe.checkpoint.as_str() {
+            MODEL => recipe.words.clone(),
+            other => format!("{} {other}", recipe.words),
+        };
         let mut made = Vec::new();
         for index in 0..count {
             let mut painter = Painter::new(
-                &recipe.words,
+                &words,
                 &recipe.negative_prompt,
                 recipe.seed + u64::from(index),
                 recipe.cfg_scale,

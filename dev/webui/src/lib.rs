@@ -6,6 +6,7 @@
 //! model. Differences from the real WebUI are documented where they occur.
 
 mod api;
+mod checkpoints;
 mod gallery;
 mod img2img;
 mod init;
@@ -13,6 +14,7 @@ mod jobs;
 mod log;
 mod loras;
 mod page;
+mod settings;
 mod state;
 pub mod trainer;
 
@@ -23,6 +25,7 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
+use checkpoints::Checkpoints;
 pub use gallery::Gallery;
 use log::say;
 use loras::Loras;
@@ -35,6 +38,8 @@ pub struct Config {
     pub output_dir: PathBuf,
     /// Folder of adapters: `<name>.safetensors`.
     pub lora_dir: Option<PathBuf>,
+    /// Folder of checkpoints: `<name>.safetensors`. Only their names count.
+    pub checkpoint_dir: Option<PathBuf>,
     /// Version of the WebUI that this process imitates, shown on the page and in infotexts.
     pub version: String,
 }
@@ -55,6 +60,7 @@ pub async fn serve(
         jobs: Arc::new(jobs::Jobs::new()),
         options: Arc::new(std::sync::Mutex::new(api::default_options())),
         loras: Loras::open(config.lora_dir),
+        checkpoints: Checkpoints::open(config.checkpoint_dir),
         version: config.version.into(),
         stopping,
     };

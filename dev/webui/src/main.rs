@@ -24,6 +24,9 @@ struct Args {
     /// Folder of adapters of the painter, `<name>.safetensors`.
     #[arg(long, env = "SD_LORA_DIR")]
     lora_dir: Option<PathBuf>,
+    /// Folder of checkpoints, `<name>.safetensors`: only their names count.
+    #[arg(long, env = "SD_CKPT_DIR")]
+    checkpoint_dir: Option<PathBuf>,
     /// WebUI version to imitate.
     #[arg(long, env = "SD_VERSION", default_value = "1.6")]
     sd_version: String,
@@ -46,6 +49,7 @@ async fn main() -> anyhow::Result<()> {
     let config = atelier_webui::Config {
         output_dir: args.output_dir,
         lora_dir: args.lora_dir,
+        checkpoint_dir: args.checkpoint_dir,
         version: args.sd_version,
     };
     atelier_webui::serve(config, listener, stop).await

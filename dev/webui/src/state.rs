@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
+use crate::checkpoints::Checkpoints;
 use crate::gallery::Gallery;
 use crate::jobs::Jobs;
 use crate::loras::Loras;
@@ -15,6 +16,7 @@ pub(crate) struct AppState {
     pub(crate) gallery: Gallery,
     pub(crate) jobs: Arc<Jobs>,
     pub(crate) loras: Loras,
+    pub(crate) checkpoints: Checkpoints,
     pub(crate) options: Arc<Mutex<Map<String, Value>>>,
     pub(crate) stopping: watch::Receiver<bool>,
 }

@@ -77,7 +77,7 @@ pub fn run(folder: &Path, stop: &AtomicBool) -> Result<Outcome, Error> {
     for path in &uploads {
         let file = fs::read(folder.join(path)).with_context(|| path.display().to_string())?;
         let read = Picture::from_png(&file);
-        let name = || format!("{} cannot be read; this stand-in reads PNG only", path.display());
+        let name = || format!("{} cannot be read; this stand-in reads PNG and JPEG", path.display());
         pictures.push(read.with_context(name).map_err(Error::Input)?);
     }
     let prompt = format!("{} {}", parameters.token, parameters.theme);

@@ -27,6 +27,7 @@ impl Server {
         let config = atelier_webui::Config {
             output_dir: folder.path().join("outputs/txt2img-images"),
             lora_dir: Some(folder.path().join("loras")),
+            checkpoint_dir: Some(folder.path().join("checkpoints")),
             version: "1.6".into(),
         };
         let task = tokio::spawn(atelier_webui::serve(config, listener, async {
@@ -346,4 +347,71 @@ async fn img2img_takes_large_pictures_and_refuses_what_is_none() {
         let (got, answer) = server.post("/sdapi/v1/img2img", request).await;
         assert_eq!((got, &answer["detail"][0]["loc"]), (422, &json!(["body", field])));
     }
+}
+
+#[tokio::test]
+async fn pictures_have_the_format_of_the_options() {
+    let server = Server::start().await;
+    let make = async |method: &str, change: Value| {
+        let mut request = json!({ "prompt": "a fox", "steps": 1, "width": 64, "height": 64, "seed": 5 });
+        request.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        server.post(&format!("/sdapi/v1/{method}"), request).await
+    };
+    let is_jpeg = |file: &[u8]| file.starts_with(b"\xff\xd8\xff");
+    let jpg = json!({ "samples_format": "jpg" });
+    // what overrides the options is for the file: the answer is encoded when they are restored
+    let (status, answer) = make("txt2img", json!({ "override_settings": jpg })).await;
+    assert_eq!(status, 200, "{answer}");
+    assert!(!is_jpeg(&picture(&answer)));
+    let saved = server.get("/gallery").await["items"][0].as_str().unwrap().to_owned();
+    assert_eq!(saved, "00000-5.jpg");
+    let shown = server.http.get(server.url(&format!("/gallery/{saved}"))).send().await.unwrap();
+    assert_eq!(shown.headers()["content-type"], "image/jpeg");
+    assert!(is_jpeg(&shown.bytes().await.unwrap()));
+
+    let stay = json!({ "override_settings": jpg, "override_settings_restore_afterwards": false });
+    let jpeg = picture(&make("txt2img", stay).await.1);
+    assert!(is_jpeg(&jpeg));
+    assert_eq!(server.get("/sdapi/v1/options").await["samples_format"], "jpg");
+    let (status, answer) = make("img2img", json!({ "init_images": [BASE64.encode(&jpeg)] })).await;
+    assert_eq!((status, is_jpeg(&picture(&answer))), (200, true));
+    let cut = BASE64.encode(&jpeg[..jpeg.len() / 2]);
+    let (status, answer) = make("img2img", json!({ "init_images": [cut] })).await;
+    assert_eq!((status, &answer["detail"]), (500, &json!("Invalid encoded image")));
+
+    let (status, _) = server.post("/sdapi/v1/options", json!({ "samples_format": "webp" })).await;
+    assert_eq!(status, 200);
+    let (status, answer) = make("txt2img", json!({})).await;
+    assert_eq!((status, &answer["detail"]), (500, &json!("Invalid image format")));
+}
+
+#[tokio::test]
+async fn checkpoints_are_those_of_the_folder_and_make_other_pictures() {
+    let server = Server::start().await;
+    let names = async || {
+        let all = server.get("/sdapi/v1/sd-models").await;
+        let all = all.as_array().unwrap().clone();
+        all.iter().map(|one| one["model_name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    // it has read the folder when it answers
+    assert_eq!(names().await, ["atelier-cpu-stand-in"]);
+    let folder = server.folder.path().join("checkpoints");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("XL base_1.0.safetensors"), "").unwrap();
+    assert_eq!(names().await, ["atelier-cpu-stand-in"], "the list is that of the last look");
+    assert_eq!(server.post("/sdapi/v1/refresh-checkpoints", json!({})).await.0, 200);
+    assert_eq!(names().await, ["XL base_1.0", "atelier-cpu-stand-in"]);
+    let make = async |checkpoint: Value| {
+        let request = json!({ "prompt": "a fox", "steps": 1, "width": 64, "height": 64, "seed": 5, "save_images": false,
+                              "override_settings": { "sd_model_checkpoint": checkpoint } });
+        let (status, answer) = server.post("/sdapi/v1/txt2img", request).await;
+        assert_eq!(status, 200, "{answer}");
+        let info: Value = serde_json::from_str(answer["info"].as_str().unwrap()).unwrap();
+        (pixels(&picture(&answer)), info["sd_model_name"].as_str().unwrap().to_owned())
+    };
+    let own = make(json!("atelier-cpu-stand-in [0000000000]")).await;
+    let other = make(json!("XL base_1.0 [0000000000]")).await;
+    assert_eq!((own.1.as_str(), other.1.as_str()), ("atelier-cpu-stand-in", "XL base_1.0"));
+    assert!(own.0 != other.0);
+    assert_eq!(make(json!("none")).await, own, "an unknown one is ignored");
 }

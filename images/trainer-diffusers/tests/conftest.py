@@ -18,7 +18,7 @@ from diffusers import (AutoencoderKL, DDIMScheduler, EulerDiscreteScheduler, Sta
                        StableDiffusionXLPipeline, UNet2DConditionModel)
 from transformers import CLIPTextConfig, CLIPTextModel, CLIPTextModelWithProjection, CLIPTokenizer
 
-from worker import folder_of, log, start
+from worker import LIMIT, folder_of, log, start
 
 torch.set_num_threads(1)
 FEATURES = 32
@@ -58,7 +58,7 @@ def trainings(models: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[st
     jobs = {name: folder_of(folder / name, base_model=name) for name in ["tiny-sd", "tiny-sdxl"]}
     processes = {name: start(job, models, TRAINER_CHECKPOINT_STEPS="25") for name, job in jobs.items()}
     for name, process in processes.items():
-        assert process.wait(timeout=120) == 0, log(jobs[name])
+        assert process.wait(timeout=LIMIT) == 0, log(jobs[name])
     return jobs
 
 

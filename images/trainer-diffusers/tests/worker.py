@@ -13,6 +13,8 @@ from PIL import Image
 
 PROGRAM = Path(__file__).parents[1] / "train.py"
 STEPS = 60
+# a training takes seconds, on a machine that does nothing else
+LIMIT = 600
 PARAMETERS = {"images": ["upl_x"], "theme": "dog", "token": "sks", "name": "Rex", "base_model": "tiny-sd",
               "steps": STEPS, "rank": 4, "seed": 7}
 
@@ -52,7 +54,7 @@ def start(folder: Path, models: Path, **settings: str) -> subprocess.Popen:
 
 
 def run(folder: Path, models: Path, **settings: str) -> int:
-    return start(folder, models, **settings).wait(timeout=120)
+    return start(folder, models, **settings).wait(timeout=LIMIT)
 
 
 def lines(folder: Path) -> list[dict]:
@@ -72,7 +74,7 @@ def log(folder: Path) -> str:
 
 
 def wait(process: subprocess.Popen, happened: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + LIMIT
     while not happened():
         assert time.monotonic() < deadline, "too late"
         assert process.poll() is None, f"ended with {process.returncode}"

@@ -185,6 +185,7 @@ const OPERATIONS: &[(&str, Scope, Scope)] = {
         ("job-batches", JobsRead, JobsWrite),
         ("uploads", JobsRead, JobsWrite),
         ("models", JobsRead, JobsWrite),
+        ("base-models", JobsRead, PlatformWrite),
         ("mq-dead", JobsRead, JobsWrite),
         // other ways in, which end with the API key with which they are created
         ("mq-credentials", ApiKeysRead, ApiKeysWrite),

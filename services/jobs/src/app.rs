@@ -11,7 +11,7 @@ use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    NAME, artifact, attempt, audit_log, budget,
+    NAME, artifact, attempt, audit_log, base_model, budget,
     config::Config,
     cost, deployment, dispatch, event,
     fleet::{self, Fleets},
@@ -204,6 +204,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(artifact::routes())
         .merge(upload::routes())
         .merge(model::routes())
+        .merge(base_model::routes())
         .merge(deployment::routes())
         .merge(pool::routes())
         .merge(share::routes())
@@ -217,7 +218,7 @@ fn routes() -> OpenApiRouter<AppState> {
 #[openapi(
     tags(
         (name = "jobs", description = "Generation and training as tasks on GPUs"),
-        (name = "models", description = "Results of trainings"),
+        (name = "models", description = "Results of trainings, and what they and generations are based on"),
         (name = "message queue", description = "Jobs by RabbitMQ"),
         (name = "webhooks", description = "Events of jobs as signed requests to endpoints of the tenant"),
         (name = "pools", description = "GPUs that run jobs, for administrators"),

@@ -4,7 +4,7 @@ use api::{FieldError, Problem, ProblemType};
 
 use ids::JobId;
 
-use crate::job::JobState;
+use crate::{base_model::Needs, job::JobState};
 
 /// Why a request was not carried out.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +51,9 @@ pub(crate) enum Error {
     /// Uploads and models that do not exist, or have no content.
     #[error("inputs missing: {0:?}")]
     InputMissing(Vec<String>),
+    /// No pool that runs such jobs has the checkpoint or base model; these are known.
+    #[error("no pool has {0:?}; known are {1:?}")]
+    ModelMissing(Needs, Vec<String>),
     /// The bucket for outputs is being created or deleted.
     #[error("the bucket for outputs is not ready")]
     BucketNotReady,
@@ -146,6 +149,13 @@ impl From<Error> for Problem {
                 format!("Do not exist here, or have no content: {}.", ids.join(", ")),
             )
             .with("inputs", ids),
+            Error::ModelMissing(Needs { kind, name }, known) => {
+                let detail = format!("No pool that can run the job has the model {name}.");
+                let pointer = kind.pointer().to_owned();
+                let mut problem = Self::new(ProblemType::ModelMissing, &*detail).with("models", known);
+                problem.errors = vec![FieldError { pointer, detail }];
+                problem
+            }
             Error::BucketNotReady => {
                 Self::new(ProblemType::Unavailable, "The bucket for outputs is not ready yet.")
             }

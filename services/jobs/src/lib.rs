@@ -8,6 +8,7 @@
 //! - [`cost`]: what attempts cost, and the feed of it for other services;
 //! - [`worker`]: units that run jobs, and the listener for them;
 //! - [`upload`], [`artifact`], [`model`]: what users bring for jobs, what jobs make, and the results of trainings;
+//! - [`base_model`]: checkpoints and base models that workers have, and that jobs name;
 //! - [`fleet`]: workers that the platform runs itself, as instances;
 //! - [`pool`]: workers of one kind with one scheduler, for administrators;
 //! - [`share`]: what tenants are entitled to in a pool;
@@ -23,6 +24,7 @@ mod application;
 mod artifact;
 mod attempt;
 mod audit_log;
+mod base_model;
 mod budget;
 mod config;
 mod cost;

@@ -1,6 +1,7 @@
 //! Installs what this machine lacks, after asking.
 
 mod debian;
+mod long;
 mod npm;
 mod postgres;
 mod python;
@@ -19,6 +20,7 @@ pub use self::{
         FAKETIME, busybox, docker_compose, faketime, for_smoke, haproxy, image_builder, optional_rabbitmq,
         prometheus, proxies, rabbitmq, valkey,
     },
+    long::Long,
     npm::queues,
     postgres::postgres,
     python::{Tools, cargo_mutants, python_program},

@@ -356,6 +356,9 @@ problems! {
     InputMissing = UNPROCESSABLE_ENTITY "input-missing", "Input does not exist",
         "Create the uploads, send their contents to their `put_url`, and name models that exist.",
         { inputs: array "Ids of the uploads and models that do not exist, or have no content." };
+    ModelMissing = UNPROCESSABLE_ENTITY "model-missing", "No pool has the model",
+        "Name one of `models`, or one that `GET /v1/base-models` lists, or leave the field out for the default.",
+        { models: array "Names of models of this kind that are there, the first 50." };
     DeploymentInProgress = CONFLICT "deployment-in-progress", "Deployment in progress",
         "Wait until the other deployment to the path has ended, or delete it, or choose another path.";
     ArtifactGone = GONE "artifact-gone", "Content of the artifact is gone",

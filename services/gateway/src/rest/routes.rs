@@ -100,7 +100,7 @@ pub(super) struct Route {
 }
 
 /// The collections under `/v1/` and their services. No other collection exists.
-const COLLECTIONS: [(&str, Service); 55] = [
+const COLLECTIONS: [(&str, Service); 56] = [
     ("sessions", Service::Identity),
     ("me", Service::Identity),
     ("tenants", Service::Identity),
@@ -148,6 +148,7 @@ const COLLECTIONS: [(&str, Service); 55] = [
     ("job-batches", Service::Jobs),
     ("uploads", Service::Jobs),
     ("models", Service::Jobs),
+    ("base-models", Service::Jobs),
     ("mq-credentials", Service::Jobs),
     ("mq-dead", Service::Jobs),
     ("job-events", Service::Jobs),

@@ -72,6 +72,7 @@ pub(super) fn read(parameters: &Value) -> Result<Inputs, Vec<FieldError>> {
         artifacts: Vec::new(),
         models: read.models,
         base_model: None,
+        needs: None,
         training: None,
     })
 }

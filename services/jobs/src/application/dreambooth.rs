@@ -5,7 +5,8 @@ use ids::UploadId;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Inputs, Training, typed};
+use super::{Inputs, Training, needs, typed};
+use crate::base_model::BaseModelKind;
 
 /// Pictures of a training.
 const IMAGES: (usize, usize) = (3, 5);
@@ -75,6 +76,7 @@ pub(super) fn read(parameters: &Value) -> Result<Inputs, Vec<FieldError>> {
         artifacts: Vec::new(),
         models: Vec::new(),
         base_model: None,
+        needs: needs(BaseModelKind::BaseModel, &read.base_model),
         training: Some(Training { name, base_model: read.base_model.clone() }),
         parameters: serde_json::to_value(&read).unwrap_or_default(),
     })

@@ -5,7 +5,8 @@ use ids::ModelId;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Inputs;
+use super::{Inputs, needs};
+use crate::base_model::{self, BaseModelKind};
 
 /// Characters of a prompt, at most.
 const MAX_PROMPT: usize = 4_000;
@@ -119,7 +120,7 @@ impl Generation {
         {
             checks.require(!text.contains('\0'), pointer, "must not contain NUL");
         }
-        checks.name("/parameters/model", &self.model);
+        base_model::check_name(checks, "/parameters/model", &self.model);
         checks.within("/parameters/models", self.models.len(), 0, MAX_MODELS);
         for (n, model) in self.models.iter().enumerate() {
             checks.within(&format!("/parameters/models/{n}/weight"), model.weight, -2.0, 2.0);
@@ -152,6 +153,7 @@ impl Generation {
             artifacts: Vec::new(),
             models,
             base_model: Some(self.model.clone()),
+            needs: needs(BaseModelKind::Checkpoint, &self.model),
             training: None,
             parameters,
         }

@@ -10,7 +10,10 @@ use api::{Checks, FieldError};
 use ids::{ArtifactId, ModelId, UploadId};
 use serde_json::Value;
 
-use crate::job::Kind;
+use crate::{
+    base_model::{BaseModelKind, Needs},
+    job::Kind,
+};
 
 /// A method of an application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +61,8 @@ pub(crate) struct Inputs {
     pub(crate) models: Vec<ModelId>,
     /// What these have to adapt; none if they are only files.
     pub(crate) base_model: Option<String>,
+    /// What a worker has to have; none if it is the default, which each has.
+    pub(crate) needs: Option<Needs>,
     /// The model that it makes.
     pub(crate) training: Option<Training>,
 }
@@ -98,6 +103,11 @@ impl Method {
 
 /// The checkpoint that is loaded if a request names none.
 const DEFAULT_MODEL: &str = "default";
+
+/// What a worker has to have for a method that names this model.
+fn needs(kind: BaseModelKind, name: &str) -> Option<Needs> {
+    (name != DEFAULT_MODEL).then(|| Needs { kind, name: name.to_owned() })
+}
 
 fn default_model() -> String {
     DEFAULT_MODEL.to_owned()

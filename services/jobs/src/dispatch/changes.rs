@@ -12,6 +12,7 @@ use super::{
     world::World,
 };
 use crate::{
+    base_model,
     job::{JobState, QueuedReason},
     pool::{Changed, PoolChange},
     schedule::{Ending, Entry, Event, Hold, Job, Millis, Refused, State, WantedBack, WorkerState},
@@ -177,26 +178,40 @@ impl World {
         row: Option<&WorkerRow>,
         now: Millis,
     ) -> Result<(), SyncError> {
+        let spec = row.map(|row| self.specs.of(row));
         let known = self.sessions.get(&id).copied();
+        let in_pool = self.pool.worker(worker_key(id)).map(|worker| worker.spec);
+        // a worker of a new kind, or its process has reported other models: jobs accept other workers
+        let is_other = row.is_some_and(|row| known == Some(row.session)) && spec.flatten() != in_pool;
+        if spec == Some(None) || is_other {
+            self.is_stale = true;
+            return Ok(());
+        }
         if known.is_some() && row.map(|row| row.session) != known {
             self.pool.apply(Event::WorkerRemoved(worker_key(id)), now)?;
             self.sessions.remove(&id);
             self.closed.remove(&id);
             self.ranks.remove(&id);
         }
-        if let Some(row) = row
+        if let (Some(row), Some(spec)) = (row, spec.flatten())
             && !self.sessions.contains_key(&id)
         {
             if let Some(job) = row.current_job {
                 return Err(SyncError::Disagrees(job));
             }
-            self.pool.apply(Event::WorkerAdded(rows::worker(row)), now)?;
+            self.pool.apply(Event::WorkerAdded(rows::worker(row, spec)), now)?;
             self.sessions.insert(id, row.session);
             self.ranks.insert(id, row.recall_rank);
         }
         if let Some(by) = row.and_then(|row| row.leave_by) {
             self.pool.apply(Event::WorkerRecalled(worker_key(id), rows::millis(by.to_jiff())), now)?;
         }
+        Ok(())
+    }
+
+    /// Compares what workers of the pool have, or will have.
+    pub(super) async fn compare_models(&mut self, conn: &mut PgConnection) -> sqlx::Result<()> {
+        self.is_stale |= base_model::of_pool(conn, self.id).await? != self.specs.pool();
         Ok(())
     }
 

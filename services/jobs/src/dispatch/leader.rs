@@ -17,6 +17,7 @@ use crate::{
     budget,
     config::{Config, FleetConfig},
     fleet,
+    metrics::Leading,
     schedule::{Millis, WantedBack},
     state::AppState,
 };
@@ -102,15 +103,31 @@ impl Leader<'_> {
     }
 
     async fn schedule(&self, mut wanted: watch::Receiver<Vec<WantedBack>>) -> anyhow::Result<()> {
+        budget::read_in_time(self.state).await;
+        let mut leading = self.state.metrics.leading();
+        while let Some(world) = self.load().await? {
+            tracing::info!(pool.id = %self.pool, epoch = self.epoch, jobs = world.jobs, "leading a pool");
+            if !self.schedule_world(world, &mut leading, &mut wanted).await? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    async fn load(&self) -> sqlx::Result<Option<World>> {
+        let mut tx = self.state.db.worker().await?;
+        let keep_warm = keep_warm(&self.state.config);
+        World::load(&mut tx, self.pool, (self.state.clock)(), keep_warm).await
+    }
+
+    /// Schedules until the pool has to be loaded again. False if there is a later leader.
+    async fn schedule_world(
+        &self,
+        mut world: World,
+        leading: &mut Leading,
+        wanted: &mut watch::Receiver<Vec<WantedBack>>,
+    ) -> anyhow::Result<bool> {
         let (state, config) = (self.state, &self.state.config.scheduler);
-        budget::read_in_time(state).await;
-        let mut tx = state.db.worker().await?;
-        let keep_warm = keep_warm(&state.config);
-        let loaded = World::load(&mut tx, self.pool, (state.clock)(), keep_warm).await?;
-        drop(tx);
-        let Some(mut world) = loaded else { return Ok(()) };
-        let mut leading = state.metrics.leading();
-        tracing::info!(pool.id = %self.pool, epoch = self.epoch, jobs = world.jobs, "leading a pool");
         let mut submitted = state.submitted.subscribe();
         let (mut looked, mut stored) = (None::<Instant>, Instant::now());
         loop {
@@ -118,16 +135,19 @@ impl Leader<'_> {
             if looked.is_none_or(|at| at.elapsed() >= HEARTBEATS) {
                 looked = Some(Instant::now());
                 if !Box::pin(self.look_after_workers(&mut world)).await? {
-                    return Ok(());
+                    return Ok(false);
                 }
                 if !self.mark_holds(&mut world).await? {
-                    return Ok(());
+                    return Ok(false);
                 }
                 leading.below_guarantee(world.pool.below_guarantee());
             }
             let mut tx = state.db.worker().await?;
             let is_current = world.follow(&mut tx, millis((state.clock)())).await?;
             drop(tx);
+            if world.is_stale {
+                return self.store_accounts(&mut world).await;
+            }
             if !is_current {
                 continue;
             }
@@ -137,13 +157,15 @@ impl Leader<'_> {
                 world.return_units(wanted, millis((state.clock)()))?;
             }
             if !self.round(&mut world).await? {
-                return Ok(());
+                return Ok(false);
             }
             if stored.elapsed() >= ACCOUNTS {
                 stored = Instant::now();
                 if !self.store_accounts(&mut world).await? {
-                    return Ok(());
+                    return Ok(false);
                 }
+                let mut tx = state.db.worker().await?;
+                world.compare_models(&mut tx).await?;
             }
             // the sender lives as long as the state
             let _ = timeout(config.poll(), submitted.changed()).await;

@@ -11,6 +11,7 @@ mod moves;
 mod moves_store;
 mod returns;
 mod rows;
+mod specs;
 mod store;
 mod view;
 mod world;

@@ -89,8 +89,9 @@ async fn find(state: &AppState, own: PoolId) -> anyhow::Result<Vec<(JobId, PoolI
 /// Returns the pools that a job can move to: those that can run it, cost no more, and are dedicated if its own pool is.
 async fn pools(conn: &mut sqlx::PgConnection, own: PoolId, job: &Movable) -> sqlx::Result<Vec<PoolId>> {
     let workers = u8::try_from(job.gang_size).unwrap_or(u8::MAX);
-    let others =
-        pool::find_others(conn, job.tenant_id, &job.application, own, workers.into(), MAX_POOLS).await?;
+    let needs = job.needs();
+    let wish = (&*job.application, needs.as_ref());
+    let others = pool::find_others(conn, job.tenant_id, wish, own, workers.into(), MAX_POOLS).await?;
     let rates = cost::rates(conn, (job.tenant_id, own), job.level, workers).await?;
     let mut found = Vec::with_capacity(others.len());
     for other in others.into_iter().filter(|other| other.dedicated || !job.is_dedicated) {
@@ -117,10 +118,11 @@ fn decide(
     for (job, pools) in waiting.iter().take_while(|_| begun.elapsed() < MAX_TIME) {
         let Some(entry) = own.job(job_key(job.id)) else { continue };
         let entry = entry.job.clone();
+        let needs = job.needs();
         let stays = view.start_in(&own, &entry);
         let starts = pools.iter().filter_map(|id| {
             let (view, course) = (others.get(id)?, courses.get(id)?);
-            let moved = rows::in_pool(&entry, &view.world.specs);
+            let moved = rows::in_pool(&entry, view.world.specs.accepted(needs.as_ref(), None));
             let mut tried = course.clone();
             tried.apply(Event::Submitted(moved.clone()), view.now).ok()?;
             Some((view.start_in(&tried, &moved)?, *id, tried))

@@ -6,6 +6,7 @@ use ids::{JobId, PoolId, TenantId};
 use sqlx::PgConnection;
 
 use crate::{
+    base_model::Needs,
     job::Level,
     pool::{self, Changed},
 };
@@ -18,10 +19,18 @@ pub(super) struct Movable {
     pub(super) id: JobId,
     pub(super) tenant_id: TenantId,
     pub(super) application: String,
+    pub(super) base_model: Option<String>,
     pub(super) level: Level,
     pub(super) gang_size: i16,
     /// Whether its pool is.
     pub(super) is_dedicated: bool,
+}
+
+impl Movable {
+    /// What a worker has to have.
+    pub(super) fn needs(&self) -> Option<Needs> {
+        Needs::of_job(&self.application, self.base_model.as_deref())
+    }
 }
 
 /// Returns the jobs of a pool that may be moved, oldest first: those that name no pool, belong to no group, have not been tried, may
@@ -35,7 +44,7 @@ pub(super) async fn movable(
 ) -> sqlx::Result<Vec<Movable>> {
     sqlx::query_as!(
         Movable,
-        r#"select j.id, j.tenant_id, j.application, j.level, j.gang_size, p.dedicated as is_dedicated
+        r#"select j.id, j.tenant_id, j.application, j.base_model, j.level, j.gang_size, p.dedicated as is_dedicated
            from pools p join jobs j on j.pool_id = p.id and j.ended_at is null
            where p.id = $1 and j.state = 'queued' and j.hold is null and j.may_move and j.group_name is null and j.attempt = 0
              and j.created_at < now() - make_interval(secs => $2)

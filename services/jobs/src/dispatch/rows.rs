@@ -7,9 +7,11 @@ use jiff::Timestamp;
 
 use super::{
     estimates::Estimates,
+    specs::Specs,
     store::{JobRow, WorkerRow},
 };
 use crate::{
+    base_model::Needs,
     job::{self, GroupMode, JobState, QueuedReason},
     schedule::{
         self, Attempt, Entry, FIRM_AFTER, Hold, Job, Millis, NodeId, Shape, Slice, SpecId, State, Tenure,
@@ -82,10 +84,6 @@ pub(super) fn share(of: share::Share) -> schedule::Share {
     }
 }
 
-pub(super) fn spec_key(name: &str) -> SpecId {
-    SpecId(GpuSpecId::derived(&["gpu_spec", name]).uuid().as_u128())
-}
-
 pub(super) fn node_key(name: &str) -> NodeId {
     NodeId(GpuSpecId::derived(&["node", name]).uuid().as_u128())
 }
@@ -150,12 +148,12 @@ struct Traits<'a> {
     firm_only: bool,
 }
 
-/// The shape of a job in a pool with these specifications.
-fn shape(of: &Traits<'_>, specs: &[SpecId], estimates: &Estimates) -> Arc<Shape> {
+/// The shape of a job that accepts these workers.
+fn shape(of: &Traits<'_>, specs: Vec<SpecId>, estimates: &Estimates) -> Arc<Shape> {
     Arc::new(Shape {
         tenant: tenant_key(of.tenant),
         level: level(of.level),
-        specs: specs.to_vec(),
+        specs,
         model: of.model.map(|model| schedule::ModelId(model.uuid().as_u128())),
         load: LOAD,
         run: estimates.get(of.class),
@@ -167,14 +165,8 @@ fn shape(of: &Traits<'_>, specs: &[SpecId], estimates: &Estimates) -> Arc<Shape>
     })
 }
 
-/// The specifications after `than` in the order of the pool, which are larger. If there are none, all specifications.
-fn larger<'a>(specs: &'a [SpecId], than: Option<&str>) -> &'a [SpecId] {
-    let place = than.and_then(|name| specs.iter().position(|spec| *spec == spec_key(name)));
-    place.and_then(|place| specs.get(place + 1..)).filter(|larger| !larger.is_empty()).unwrap_or(specs)
-}
-
-/// The job of a row, in a pool with these specifications.
-pub(super) fn job(row: &JobRow, specs: &[SpecId], estimates: &Estimates) -> Job {
+/// The job of a row, in a pool with these workers.
+pub(super) fn job(row: &JobRow, specs: &Specs, estimates: &Estimates) -> Job {
     let recalls = u8::try_from(row.recalls).unwrap_or(u8::MAX);
     let traits = Traits {
         tenant: row.tenant_id,
@@ -187,7 +179,7 @@ pub(super) fn job(row: &JobRow, specs: &[SpecId], estimates: &Estimates) -> Job 
     };
     Job {
         id: job_key(row.id),
-        shape: shape(&traits, larger(specs, row.too_small.as_deref()), estimates),
+        shape: shape(&traits, specs.accepted(row.needs().as_ref(), row.too_small.as_deref()), estimates),
         priority: u8::try_from(row.priority).unwrap_or(5),
         submitted: millis(row.created_at),
         not_before: of(row.not_before).unwrap_or_default(),
@@ -205,12 +197,13 @@ pub(crate) struct Probe {
     pub(crate) priority: u8,
     pub(crate) group: Option<job::Group>,
     pub(crate) model: Option<ModelId>,
+    pub(crate) needs: Option<Needs>,
     pub(crate) class: String,
     pub(crate) gang: Option<job::Gang>,
 }
 
 /// The job that a probe would be if it was submitted now.
-pub(super) fn probe(probe: &Probe, specs: &[SpecId], estimates: &Estimates, now: Millis) -> Job {
+pub(super) fn probe(probe: &Probe, specs: &Specs, estimates: &Estimates, now: Millis) -> Job {
     let traits = Traits {
         tenant: probe.tenant,
         level: probe.level,
@@ -222,7 +215,7 @@ pub(super) fn probe(probe: &Probe, specs: &[SpecId], estimates: &Estimates, now:
     };
     Job {
         id: job_key(JobId::new()),
-        shape: shape(&traits, specs, estimates),
+        shape: shape(&traits, specs.accepted(probe.needs.as_ref(), None), estimates),
         priority: probe.priority,
         submitted: now,
         not_before: 0,
@@ -232,15 +225,15 @@ pub(super) fn probe(probe: &Probe, specs: &[SpecId], estimates: &Estimates, now:
     }
 }
 
-/// A waiting job as it would be in a pool with these specifications, with this level, if it was submitted there now.
-pub(super) fn moved(waiting: &Job, to: job::Level, specs: &[SpecId], now: Millis) -> Job {
-    let shape = Shape { level: level(to), specs: specs.to_vec(), ..(*waiting.shape).clone() };
+/// A waiting job as it would be in a pool where it accepts these workers, with this level, if it was submitted there now.
+pub(super) fn moved(waiting: &Job, to: job::Level, specs: Vec<SpecId>, now: Millis) -> Job {
+    let shape = Shape { level: level(to), specs, ..(*waiting.shape).clone() };
     Job { id: job_key(JobId::new()), shape: Arc::new(shape), submitted: now, ..waiting.clone() }
 }
 
-/// A waiting job as it would be in another pool with these specifications.
-pub(super) fn in_pool(waiting: &Job, specs: &[SpecId]) -> Job {
-    let shape = Shape { specs: specs.to_vec(), ..(*waiting.shape).clone() };
+/// A waiting job as it would be in another pool where it accepts these workers.
+pub(super) fn in_pool(waiting: &Job, specs: Vec<SpecId>) -> Job {
+    let shape = Shape { specs, ..(*waiting.shape).clone() };
     Job { shape: Arc::new(shape), ..waiting.clone() }
 }
 
@@ -286,11 +279,11 @@ fn slice(row: &JobRow, now: Millis) -> Slice {
 }
 
 /// The worker of a row.
-pub(super) fn worker(row: &WorkerRow) -> Worker {
+pub(super) fn worker(row: &WorkerRow, spec: SpecId) -> Worker {
     let mut worker = Worker::new(
         worker_key(row.id),
         node_key(&row.node),
-        spec_key(&row.gpu_spec),
+        spec,
         match row.tenure {
             worker::Tenure::Firm => Tenure::Firm,
             worker::Tenure::Lent => Tenure::Lent,

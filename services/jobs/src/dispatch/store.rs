@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use sqlx::PgConnection;
 
 use crate::{
+    base_model::{Models, Needs},
     job::{GroupMode, JobState, Level, QueuedReason},
     worker::Tenure,
 };
@@ -103,6 +104,8 @@ pub(super) struct JobRow {
     pub(super) id: JobId,
     pub(super) tenant_id: TenantId,
     pub(super) pool_id: PoolId,
+    pub(super) application: String,
+    pub(super) base_model: Option<String>,
     pub(super) level: Level,
     pub(super) priority: i16,
     pub(super) group_name: Option<String>,
@@ -140,6 +143,11 @@ pub(super) struct JobRow {
 }
 
 impl JobRow {
+    /// What a worker has to have.
+    pub(super) fn needs(&self) -> Option<Needs> {
+        Needs::of_job(&self.application, self.base_model.as_deref())
+    }
+
     /// Whether it waits, and it is to be stored whether it may start.
     pub(super) fn is_unmarked(&self) -> bool {
         self.state == JobState::Queued && self.hold != self.held
@@ -151,7 +159,7 @@ macro_rules! select_jobs {
     ($rest:literal, $($arguments:tt)*) => {
         sqlx::query_as!(
             JobRow,
-            r#"select j.id, j.tenant_id, j.pool_id, j.level, j.priority, j.group_name, j.group_mode, j.model, j.class, j.state,
+            r#"select j.id, j.tenant_id, j.pool_id, j.application, j.base_model, j.level, j.priority, j.group_name, j.group_mode, j.model, j.class, j.state,
                       j.worker_id, j.gang_size, j.same_node,
                       array(select m.worker_id from attempt_members m where m.job_id = j.id and m.attempt = j.attempt
                             order by m.rank) as "members!: Vec<WorkerId>",
@@ -249,6 +257,14 @@ pub(super) struct WorkerRow {
     /// Set if it was recalled: it leaves its unit by this time.
     pub(super) leave_by: Option<jiff_sqlx::Timestamp>,
     pub(super) recall_rank: i16,
+    pub(super) checkpoints: Option<Vec<String>>,
+    pub(super) base_models: Option<Vec<String>>,
+}
+
+impl WorkerRow {
+    pub(super) fn models(&self) -> Models {
+        Models { checkpoints: self.checkpoints.clone(), base_models: self.base_models.clone() }
+    }
 }
 
 /// Returns the ready workers of a pool whose nodes are known; without those that have not left an attempt that is over.
@@ -256,7 +272,7 @@ pub(super) async fn ready_workers(conn: &mut PgConnection, pool: PoolId) -> sqlx
     sqlx::query_as!(
         WorkerRow,
         "select id, gpu_spec, node, session, model, quantum_end, busy_until, idle_since, current_job, tenure, leave_by,
-                recall_rank
+                recall_rank, checkpoints, base_models
          from workers w where pool_id = $1 and state = 'ready' and node <> ''
            and (current_job is null or exists (
                select from jobs j where j.id = w.current_job and j.attempt = w.current_attempt and j.worker_id is not null))
@@ -272,7 +288,7 @@ pub(super) async fn workers(conn: &mut PgConnection, ids: &[WorkerId]) -> sqlx::
     sqlx::query_as!(
         WorkerRow,
         "select id, gpu_spec, node, session, model, quantum_end, busy_until, idle_since, current_job, tenure, leave_by,
-                recall_rank
+                recall_rank, checkpoints, base_models
          from workers w where id = any($1) and state = 'ready' and node <> ''
            and (current_job is null or exists (
                select from jobs j where j.id = w.current_job and j.attempt = w.current_attempt and j.worker_id is not null))

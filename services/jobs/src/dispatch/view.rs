@@ -11,10 +11,11 @@ use sqlx::PgConnection;
 use super::{
     closed,
     rows::{self, Probe, job_key, millis},
-    store,
+    specs, store,
     world::World,
 };
 use crate::{
+    base_model::Needs,
     config::SchedulerConfig,
     job::Level,
     schedule::{
@@ -50,6 +51,8 @@ pub(crate) struct Found {
     pub(crate) outlook: Option<Outlook>,
     /// How long it takes once its model is loaded.
     pub(crate) run: Estimate,
+    /// Its pool is known not to have the base model that it names.
+    pub(crate) lacks_model: bool,
 }
 
 /// What a pool has, and how soon it has room.
@@ -119,16 +122,17 @@ impl Views {
     /// If the database fails.
     pub(crate) async fn start_elsewhere(
         &self,
-        (pool, job): (PoolId, JobId),
+        job: &crate::job::Job,
         other: PoolId,
         level: Level,
     ) -> Result<Option<Timestamp>, Arc<sqlx::Error>> {
-        let waiting = self.view(pool).await?.and_then(|view| {
-            let entry = view.world.pool.job(job_key(job))?;
+        let needs = job.needs.clone();
+        let waiting = self.view(job.pool).await?.and_then(|view| {
+            let entry = view.world.pool.job(job_key(job.id))?;
             Some(entry.job.clone())
         });
         let (Some(waiting), Some(view)) = (waiting, self.view(other).await?) else { return Ok(None) };
-        in_background(move || view.start_of(&waiting, level)).await.map_err(Arc::new)
+        in_background(move || view.start_of(&waiting, needs.as_ref(), level)).await.map_err(Arc::new)
     }
 
     /// Returns what a pool has; none if it is gone.
@@ -213,8 +217,8 @@ impl View {
         (self.world.jobs <= MAX_FORECAST).then(|| pool.forecast(self.now, HORIZON, 0, 0, &self.arrivals))
     }
 
-    fn start_of(&self, waiting: &Job, level: Level) -> Option<Timestamp> {
-        let job = rows::moved(waiting, level, &self.world.specs, self.now);
+    fn start_of(&self, waiting: &Job, needs: Option<&Needs>, level: Level) -> Option<Timestamp> {
+        let job = rows::moved(waiting, level, self.world.specs.accepted(needs, None), self.now);
         let key = job.id;
         let mut pool = self.world.pool.clone();
         pool.apply(Event::Submitted(job), self.now).ok()?;
@@ -222,23 +226,30 @@ impl View {
     }
 
     fn capacity(&self) -> Capacity {
+        let specs = &self.world.specs;
+        let of_gpu_specs = |mut node: NodeCapacity| {
+            for (spec, counts) in std::mem::take(&mut node.specs) {
+                *node.specs.entry(specs.plain(spec)).or_default() += counts;
+            }
+            node
+        };
         let queued = self.world.pool.queued();
         let soon = self.forecast.as_ref().map(|forecast| {
             let mut soon: BTreeMap<_, (u32, u32)> = BTreeMap::new();
             for ((spec, level), starts) in &forecast.starts {
-                soon.entry((*spec, rows::level_of(*level))).or_default().0 += starts;
+                soon.entry((specs.plain(*spec), rows::level_of(*level))).or_default().0 += starts;
             }
             for ((spec, level), ends) in &forecast.ends {
-                soon.entry((*spec, rows::level_of(*level))).or_default().1 += ends;
+                soon.entry((specs.plain(*spec), rows::level_of(*level))).or_default().1 += ends;
             }
             soon
         });
         Capacity {
             at: rows::timestamp(self.now),
             queued: queued.into_iter().map(|(level, jobs)| (rows::level_of(level), jobs)).collect(),
-            nodes: self.world.pool.capacity().into_values().collect(),
+            nodes: self.world.pool.capacity().into_values().map(of_gpu_specs).collect(),
             soon,
-            spec_names: self.world.spec_names.clone(),
+            spec_names: specs.names(),
         }
     }
 
@@ -246,7 +257,8 @@ impl View {
         let key = job_key(job);
         let explanation = self.world.pool.explain(key, self.now)?;
         let outlook = self.forecast.as_ref().and_then(|forecast| forecast.jobs.get(&key)).copied();
-        let run = self.world.pool.job(key)?.job.shape.run;
-        Some(Found { explanation, outlook, run })
+        let shape = &self.world.pool.job(key)?.job.shape;
+        let lacks_model = specs::lacks_model(&shape.specs);
+        Some(Found { explanation, outlook, run: shape.run, lacks_model })
     }
 }

@@ -8,11 +8,12 @@ use sqlx::PgConnection;
 
 use super::{
     estimates::Estimates,
-    rows::{self, millis, spec_key, tenant_key, worker_key},
+    rows::{self, millis, tenant_key, worker_key},
+    specs::Specs,
     store,
 };
 use crate::{
-    job,
+    base_model, job,
     schedule::{
         Entry, Group, GroupId, GroupMode, Millis, Pool, Settings, Share, Slice, Snapshot, Spec, SpecId,
         State, Tenant, Tenure,
@@ -34,9 +35,9 @@ pub(super) struct Accounts {
 pub(super) struct World {
     pub(super) id: PoolId,
     pub(super) pool: Pool,
-    pub(super) specs: Vec<SpecId>,
-    /// Names of specifications.
-    pub(super) spec_names: BTreeMap<SpecId, String>,
+    pub(super) specs: Specs,
+    /// It has to be loaded again, as jobs accept other workers.
+    pub(super) is_stale: bool,
     /// Sessions of the workers in the pool.
     pub(super) sessions: BTreeMap<WorkerId, i64>,
     pub(super) estimates: Estimates,
@@ -68,17 +69,16 @@ impl World {
         store::at_one_moment(conn).await?;
         let cursor = store::position(conn).await?;
         let Some(names) = store::gpu_specs(conn, id).await? else { return Ok(None) };
-        let specs: Vec<SpecId> = names.iter().map(|name| spec_key(name)).collect();
-        let spec_names: BTreeMap<_, _> = specs.iter().copied().zip(names).collect();
         let estimates = Estimates::of(store::durations(conn, DURATIONS).await?);
         let uses = store::uses(conn, id).await?;
         let shares = share::of_pool(conn, id).await?;
         let group_nodes = store::group_nodes(conn, id).await?;
         let job_rows = store::open_jobs(conn, id).await?;
         let worker_rows = store::ready_workers(conn, id).await?;
+        let specs = Specs::new(names, &worker_rows, base_model::of_pool(conn, id).await?);
         let now = millis(now);
         let worker_specs: BTreeMap<WorkerId, SpecId> =
-            worker_rows.iter().map(|row| (row.id, spec_key(&row.gpu_spec))).collect();
+            worker_rows.iter().filter_map(|row| Some((row.id, specs.of(row)?))).collect();
         let jobs: Vec<_> = job_rows
             .iter()
             .filter_map(|row| {
@@ -89,11 +89,11 @@ impl World {
         let snapshot = Snapshot {
             settings: Settings {
                 keep_warm,
-                specs: specs.iter().map(|spec| (*spec, Spec::default())).collect(),
+                specs: specs.ids().map(|spec| (spec, Spec::default())).collect(),
                 ..Settings::default()
             },
             tenants: tenants(&uses, &shares),
-            workers: worker_rows.iter().map(rows::worker).collect(),
+            workers: worker_rows.iter().filter_map(|row| Some(rows::worker(row, specs.of(row)?))).collect(),
             epoch: uses.iter().filter_map(|row| u64::try_from(row.epoch).ok()).max().unwrap_or_default(),
             groups: groups(&group_nodes, &jobs, &worker_rows, now),
             holds: job_rows
@@ -108,7 +108,7 @@ impl World {
             id,
             pool: Pool::restore(snapshot),
             specs,
-            spec_names,
+            is_stale: false,
             sessions: worker_rows.iter().map(|row| (row.id, row.session)).collect(),
             estimates,
             closed: BTreeSet::new(),
@@ -123,7 +123,7 @@ impl World {
 
     /// How many workers of the preferred specification the queue asks for.
     pub(super) fn wanted(&self) -> u32 {
-        self.specs.first().map_or(0, |spec| self.pool.wanted(*spec))
+        self.specs.preferred().map(|spec| self.pool.wanted(spec)).sum()
     }
 
     /// In which order lent workers are to be taken, where that is not what is stored.

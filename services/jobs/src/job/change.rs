@@ -18,6 +18,7 @@ use super::{
 use crate::{
     application::Method,
     artifact::{self, CHECKPOINTS},
+    base_model::{self, Needs},
     cost::{self, Amount},
     dispatch,
     error::Error,
@@ -165,10 +166,13 @@ fn below_quote(pointer: &str, least: Amount, currency: &str) -> Error {
 /// What half of such jobs cost at most on the cheapest specification, with its currency.
 type LeastCost = Option<(Amount, String)>;
 
-/// The pools that run jobs of a tenant, by application and name, and what jobs cost there, by level, workers and class.
+/// What decides about the pool of a job: its application, the name of the pool, and what a worker has to have.
+type Wish = (String, Option<String>, Option<Needs>);
+
+/// The pools that run jobs of a tenant, and what jobs cost there, by level, workers and class.
 struct Pools {
     owner: TenantId,
-    known: HashMap<(String, Option<String>), Option<ForJobs>>,
+    known: HashMap<Wish, Choice>,
     costs: HashMap<(PoolId, Level, u8, String), LeastCost>,
 }
 
@@ -178,16 +182,15 @@ impl Pools {
         conn: &mut PgConnection,
         submission: &Submission<'_>,
     ) -> sqlx::Result<Result<PoolId, Error>> {
-        let key = (submission.application.to_owned(), submission.pool.map(str::to_owned));
-        let found = match self.known.get(&key) {
-            Some(found) => *found,
-            None => {
-                let found = pool::find_for_jobs(conn, self.owner, &key.0, submission.pool).await?;
-                self.known.insert(key, found);
-                found
-            }
-        };
-        Ok(choose(found, submission))
+        let pool = submission.pool.map(str::to_owned);
+        let key = (submission.application.to_owned(), pool, submission.inputs.needs.clone());
+        if let Some(known) = self.known.get(&key) {
+            return Ok(known.pool_of(submission));
+        }
+        let found = choose(conn, self.owner, submission).await?;
+        let pool = found.pool_of(submission);
+        self.known.insert(key, found);
+        Ok(pool)
     }
 
     async fn least_cost(
@@ -217,18 +220,54 @@ async fn least_cost(
     Ok(cost_range::least(&rates, run).map(|(amount, currency)| (amount, currency.to_owned())))
 }
 
-/// Returns the pool, if it can run the job.
-pub(super) fn choose(found: Option<ForJobs>, submission: &Submission<'_>) -> Result<PoolId, Error> {
-    let Some(pool) = found else {
-        let detail = "no pool of this name runs the application for the tenant";
-        return Err(submission.pool.map_or(Error::NoPool, |_| Error::invalid_field("/pool", detail)));
-    };
-    match submission.gang {
-        Some(gang) if i64::from(gang.size) > pool.max_workers => {
-            let detail = format!("the pool has at most {} workers", pool.max_workers);
-            Err(Error::invalid_field("/gang/size", detail))
+/// Which pool a job gets.
+pub(super) enum Choice {
+    Pool(ForJobs),
+    /// None runs the application.
+    None,
+    /// Those that run the application are known not to have the base model. They have these.
+    Lacking(Needs, Vec<String>),
+}
+
+/// Looks for the pool of a job.
+pub(super) async fn choose(
+    conn: &mut PgConnection,
+    owner: TenantId,
+    submission: &Submission<'_>,
+) -> sqlx::Result<Choice> {
+    let (application, name, needs) =
+        (submission.application, submission.pool, submission.inputs.needs.as_ref());
+    if let Some(pool) = pool::find_for_jobs(conn, owner, application, name, needs).await? {
+        return Ok(Choice::Pool(pool));
+    }
+    let Some(needs) = needs else { return Ok(Choice::None) };
+    Ok(match pool::find_for_jobs(conn, owner, application, name, None).await? {
+        Some(_) => {
+            let known = base_model::known(conn, owner, application, name, needs.kind).await?;
+            Choice::Lacking(needs.clone(), known)
         }
-        _ => Ok(pool.id),
+        None => Choice::None,
+    })
+}
+
+impl Choice {
+    /// Returns the pool, if it can run the job.
+    pub(super) fn pool_of(&self, submission: &Submission<'_>) -> Result<PoolId, Error> {
+        let pool = match self {
+            Self::Pool(pool) => pool,
+            Self::None => {
+                let detail = "no pool of this name runs the application for the tenant";
+                return Err(submission.pool.map_or(Error::NoPool, |_| Error::invalid_field("/pool", detail)));
+            }
+            Self::Lacking(needs, known) => return Err(Error::ModelMissing(needs.clone(), known.clone())),
+        };
+        match submission.gang {
+            Some(gang) if i64::from(gang.size) > pool.max_workers => {
+                let detail = format!("the pool has at most {} workers", pool.max_workers);
+                Err(Error::invalid_field("/gang/size", detail))
+            }
+            _ => Ok(pool.id),
+        }
     }
 }
 

@@ -41,8 +41,8 @@ pub(super) async fn find(state: &AppState, job: &Job, found: &Found) -> Result<V
     let higher = [Level::Urgent, Level::Ordinary].into_iter().filter(|level| *level < job.level);
     let mut ways: Vec<_> =
         own.iter().flat_map(|own| higher.clone().map(|level| (own.id, own.name.clone(), level))).collect();
-    let others =
-        pool::find_others(&mut tx, job.tenant, &job.application, job.pool, workers.into(), MAX_POOLS).await?;
+    let wish = (&*job.application, job.needs.as_ref());
+    let others = pool::find_others(&mut tx, job.tenant, wish, job.pool, workers.into(), MAX_POOLS).await?;
     ways.extend(others.into_iter().map(|other| (other.id, other.name, job.level)));
     let mut alternatives = Vec::with_capacity(ways.len());
     for (id, pool, level) in ways {
@@ -52,7 +52,7 @@ pub(super) async fn find(state: &AppState, job: &Job, found: &Found) -> Result<V
     }
     drop(tx);
     for (id, way) in &mut alternatives {
-        let start = state.views.start_elsewhere((job.pool, job.id), *id, way.level).await;
+        let start = state.views.start_elsewhere(job, *id, way.level).await;
         way.expected_start = start.map_err(Problem::internal)?;
     }
     Ok(alternatives.into_iter().map(|(_, way)| way).collect())

@@ -53,7 +53,7 @@ pub(crate) struct JobExplanation {
     /// Current state.
     pub(crate) state: JobState,
     /// The first rule that stops the job: `tenant_suspended`, `budget_exhausted`, `allowance_expired`, `not_before`, `quota`,
-    /// `no_unit`, `group_node`, `gathering_gang`, `reserved_for_gang`, `urgent_spent`, `behind_own`, `behind_share`, `quantum` or `busy`. Null if the job does not wait.
+    /// `model_missing`, `no_unit`, `group_node`, `gathering_gang`, `reserved_for_gang`, `urgent_spent`, `behind_own`, `behind_share`, `quantum` or `busy`. Null if the job does not wait.
     #[schema(example = "busy")]
     pub(crate) code: Option<String>,
     /// The rule in a sentence for a person, or null.
@@ -99,11 +99,16 @@ impl JobExplanation {
 
     pub(super) fn new(job_id: JobId, found: &Found, elsewhere: Vec<Alternative>) -> Self {
         let Found { explanation, outlook, .. } = found;
+        let lacks_model = found.lacks_model && matches!(explanation.waiting, Waiting::NoUnit { .. });
+        let (code, message) = match lacks_model {
+            true => ("model_missing", "No worker of the pool has the model that the job names.".to_owned()),
+            false => (explanation.code(), message(&explanation.waiting)),
+        };
         Self {
             job_id,
             state: JobState::Queued,
-            code: Some(explanation.code().to_owned()),
-            message: Some(message(&explanation.waiting)),
+            code: Some(code.to_owned()),
+            message: Some(message),
             until: until(&explanation.waiting).and_then(time),
             position: outlook.map(|outlook| outlook.position),
             expected_start: outlook.and_then(|outlook| time(outlook.start?.p50)),

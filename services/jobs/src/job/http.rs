@@ -147,7 +147,7 @@ async fn list_jobs(
     responses((status = 202, description = "The new job", body = JobView)),
     extensions(("x-problems" = json!([
         ProblemType::NoPool, ProblemType::TenantSuspended, ProblemType::ReqNoReused, ProblemType::InputMissing,
-        ProblemType::TooManyJobs,
+        ProblemType::ModelMissing, ProblemType::TooManyJobs,
     ])))
 )]
 async fn create_job(

@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::{
+    base_model::Needs,
     cost::{Amount, Money},
     error::Error,
 };
@@ -286,6 +287,8 @@ pub(crate) struct Job {
     pub(crate) gang: Option<Gang>,
     /// Whether its progress is told by messages and to webhooks.
     pub(crate) report_progress: bool,
+    /// The base model that a worker has to have.
+    pub(crate) needs: Option<Needs>,
     /// The model that it has made.
     pub(crate) result: Option<ModelId>,
 }

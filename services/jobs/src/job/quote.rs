@@ -12,7 +12,6 @@ use crate::{
     cost,
     dispatch::{self, Probe},
     error::Error,
-    pool,
     state::AppState,
     tenant,
 };
@@ -43,7 +42,7 @@ struct JobQuote {
     post, path = "/v1/jobs/quote", operation_id = "quote_job", tag = "jobs",
     request_body = NewJob,
     responses((status = 200, description = "The quote", body = JobQuote)),
-    extensions(("x-problems" = json!([ProblemType::NoPool, ProblemType::TenantSuspended])))
+    extensions(("x-problems" = json!([ProblemType::NoPool, ProblemType::TenantSuspended, ProblemType::ModelMissing])))
 )]
 async fn quote_job(
     State(state): State<AppState>,
@@ -55,8 +54,7 @@ async fn quote_job(
     let job = change::read(&new)?;
     let mut tx = state.db.tenant(member.tenant).await?;
     tenant::check_active(&mut tx, member.tenant).await?;
-    let found = pool::find_for_jobs(&mut tx, member.tenant, job.application, job.pool).await?;
-    let pool = change::choose(found, &job)?;
+    let pool = change::choose(&mut tx, member.tenant, &job).await?.pool_of(&job)?;
     let workers = job.gang.map_or(1, |gang| gang.size);
     let rates = cost::rates(&mut tx, (member.tenant, pool), job.level, workers).await?;
     // as `max_cost` is compared with
@@ -68,6 +66,7 @@ async fn quote_job(
         priority: job.priority,
         group: job.group,
         model: job.inputs.model,
+        needs: job.inputs.needs,
         class: job.inputs.class,
         gang: job.gang,
     };

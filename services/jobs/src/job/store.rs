@@ -20,6 +20,7 @@ use super::{
 use crate::{
     application::Inputs,
     attempt::{Counts, Report},
+    base_model::Needs,
     cost::{Amount, Money},
     pool,
 };
@@ -55,6 +56,7 @@ struct Row {
     gang_size: i16,
     same_node: bool,
     report_progress: bool,
+    base_model: Option<String>,
     result: Option<ModelId>,
 }
 
@@ -81,7 +83,7 @@ impl TryFrom<Row> for Job {
             id: row.id,
             tenant: row.tenant_id,
             pool: row.pool_id,
-            application: row.application,
+            application: row.application.clone(),
             method: row.method,
             kind: row.kind,
             level: row.level,
@@ -106,6 +108,7 @@ impl TryFrom<Row> for Job {
             }),
             gang: Gang::of(row.gang_size, row.same_node),
             report_progress: row.report_progress,
+            needs: Needs::of_job(&row.application, row.base_model.as_deref()),
             result: row.result,
         })
     }
@@ -119,7 +122,7 @@ macro_rules! select_jobs {
             r#"select id, tenant_id, pool_id, application, method, kind, level, priority, group_name, group_mode, state, attempt,
                       worker_id, coalesce(hold, reason) as "reason?: QueuedReason", problem as "problem: Json<JobProblem>", not_before, deadline, req_no, generation,
                       created_at, started_at, ended_at, max_cost, max_cost_currency, cost, cost_currency, cost_seconds,
-                      gang_size, same_node, report_progress,
+                      gang_size, same_node, report_progress, base_model,
                       (select m.id from models m where m.job_id = jobs.id) as "result: ModelId"
                from jobs "# + $rest,
             $($arguments)*
@@ -312,6 +315,7 @@ struct NewRow<'a> {
     same_node: bool,
     report_progress: bool,
     may_move: bool,
+    base_model: Option<&'a str>,
     parameters: &'a Value,
     /// For the scheduler of the pool.
     change: pool::PoolChange,
@@ -339,6 +343,7 @@ impl<'a> NewRow<'a> {
             same_node: job.gang.is_some_and(|gang| gang.same_node),
             report_progress: job.report_progress,
             may_move: job.pool.is_none(),
+            base_model: job.inputs.needs.as_ref().map(|needs| &*needs.name),
             parameters: &job.inputs.parameters,
             change: pool::PoolChange { pool, changed: pool::Changed::Job(job.id) },
         }
@@ -360,22 +365,22 @@ pub(super) async fn insert(
                  id uuid, pool_id uuid, application text, method text, kind text, level text, priority smallint, group_name text,
                  group_mode text, model uuid, class text, deadline timestamptz, req_no uuid, max_cost numeric,
                  max_cost_currency text, gang_size smallint, same_node boolean, report_progress boolean, may_move boolean,
-                 parameters jsonb, change jsonb)),
+                 base_model text, parameters jsonb, change jsonb)),
          inputs as (
              insert into job_inputs (job_id, tenant_id, parameters) select id, $1, parameters from added),
          changes as (
              insert into pool_changes (payload) select change from added)
          insert into jobs (id, tenant_id, pool_id, application, method, kind, level, priority, group_name, group_mode,
                            model, class, state, deadline, req_no, max_cost, max_cost_currency, gang_size, same_node,
-                           report_progress, may_move)
+                           report_progress, may_move, base_model)
          select id, $1, pool_id, application, method, kind, level, priority, group_name, group_mode, model, class,
                 'queued', deadline, req_no, max_cost, max_cost_currency, gang_size, same_node,
-                report_progress, may_move
+                report_progress, may_move, base_model
          from added
          returning id, tenant_id, pool_id, application, method, kind, level, priority, group_name, group_mode, state, attempt,
                    worker_id, coalesce(hold, reason) as "reason?: QueuedReason", problem as "problem: Json<JobProblem>", not_before, deadline, req_no, generation,
                    created_at, started_at, ended_at, max_cost, max_cost_currency, cost, cost_currency, cost_seconds,
-                   gang_size, same_node, report_progress, null::uuid as "result: ModelId""#,
+                   gang_size, same_node, report_progress, base_model, null::uuid as "result: ModelId""#,
         tenant as TenantId,
         rows.map_err(|error| sqlx::Error::Encode(error.into()))?,
     )

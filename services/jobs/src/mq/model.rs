@@ -51,6 +51,8 @@ pub(crate) enum Code {
     InvalidParameters,
     /// Uploads or models that the parameters name do not exist, or have no content.
     InputMissing,
+    /// No pool has the checkpoint or base model that the parameters name.
+    ModelMissing,
     /// `reqNo` is that of a job with other content.
     ReqNoReused,
     /// The message or its parameters are too large.
@@ -73,7 +75,7 @@ pub(crate) enum Code {
 
 impl Code {
     #[cfg(test)]
-    const ALL: [Self; 16] = [
+    const ALL: [Self; 17] = [
         Self::Malformed,
         Self::Unauthenticated,
         Self::TenantSuspended,
@@ -81,6 +83,7 @@ impl Code {
         Self::TaskTypeMismatch,
         Self::InvalidParameters,
         Self::InputMissing,
+        Self::ModelMissing,
         Self::ReqNoReused,
         Self::TooLarge,
         Self::NoCapacityEver,
@@ -102,6 +105,7 @@ impl Code {
             Self::TaskTypeMismatch => "task-type-mismatch",
             Self::InvalidParameters => "invalid-parameters",
             Self::InputMissing => "input-missing",
+            Self::ModelMissing => "model-missing",
             Self::ReqNoReused => "req-no-reused",
             Self::TooLarge => "too-large",
             Self::NoCapacityEver => "no-capacity-ever",
@@ -155,6 +159,13 @@ impl Refusal {
             ),
             Error::InputMissing(ids) => {
                 Self::new(Code::InputMissing, format!("no such uploads or models: {}", ids.join(", ")))
+            }
+            Error::ModelMissing(needs, known) => {
+                let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+                Self::new(
+                    Code::ModelMissing,
+                    format!("no pool has the model {}; known are: {known}", needs.name),
+                )
             }
             Error::TenantSuspended => {
                 Self::new(Code::TenantSuspended, "the tenant is suspended or being deleted")

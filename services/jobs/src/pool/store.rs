@@ -6,7 +6,11 @@ use rust_decimal::Decimal;
 use sqlx::PgConnection;
 
 use super::model::{LevelFactors, NewPool, Pool, PoolStatus, PoolWorkers, UsablePool};
-use crate::{cost::Amount, fleet::Size};
+use crate::{
+    base_model::{BaseModelKind, Needs},
+    cost::Amount,
+    fleet::Size,
+};
 
 /// A pool that runs jobs of a tenant.
 #[derive(Debug, Clone, Copy)]
@@ -17,23 +21,28 @@ pub(crate) struct ForJobs {
 }
 
 /// Returns the pool that runs jobs of an application for a tenant: of those with this name, if there is one, the oldest dedicated
-/// one, or else the oldest.
+/// one, or else the oldest. None that is known not to have what a job needs; of those that may have it, one that is known to have it
+/// comes first.
 pub(crate) async fn find_for_jobs(
     conn: &mut PgConnection,
     tenant: TenantId,
     application: &str,
     name: Option<&str>,
+    needs: Option<&Needs>,
 ) -> sqlx::Result<Option<ForJobs>> {
     sqlx::query_as!(
         ForJobs,
         r#"select id, max_workers + lent_max + (select count(*) from workers w where w.pool_id = p.id and w.stage is null)
                       as "max_workers!"
-           from pools p
-           where $1 = any (applications) and (not dedicated or owner_id = $2) and ($3::text is null or name = $3)
-           order by dedicated desc, id limit 1"#,
+           from (select *, $5::text is null or has_model(id, $4, $5) as has_model from pools
+                 where $1 = any (applications) and (not dedicated or owner_id = $2) and ($3::text is null or name = $3)) p
+           where has_model is not false
+           order by dedicated desc, has_model is null, id limit 1"#,
         application,
         tenant as TenantId,
         name,
+        needs.map(|needs| needs.kind) as Option<BaseModelKind>,
+        needs.map(|needs| &*needs.name),
     )
     .fetch_optional(conn)
     .await
@@ -47,12 +56,12 @@ pub(crate) struct Other {
     pub(crate) dedicated: bool,
 }
 
-/// Returns the other pools that run jobs of an application for a tenant and can have at least `workers` workers: dedicated ones
-/// first, then the oldest.
+/// Returns the other pools that run jobs of an application for a tenant, can have at least `workers` workers, and are not known to
+/// lack what a job needs: dedicated ones first, then the oldest.
 pub(crate) async fn find_others(
     conn: &mut PgConnection,
     tenant: TenantId,
-    application: &str,
+    (application, needs): (&str, Option<&Needs>),
     pool: PoolId,
     workers: i64,
     limit: i64,
@@ -62,12 +71,15 @@ pub(crate) async fn find_others(
         "select id, name, dedicated from pools p
          where $1 = any (applications) and (not dedicated or owner_id = $2) and id <> $3
            and max_workers + lent_max + (select count(*) from workers w where w.pool_id = p.id and w.stage is null) >= $4
+           and ($7::text is null or has_model(id, $6, $7) is not false)
          order by dedicated desc, id limit $5",
         application,
         tenant as TenantId,
         pool as PoolId,
         workers,
         limit,
+        needs.map(|needs| needs.kind) as Option<BaseModelKind>,
+        needs.map(|needs| &*needs.name),
     )
     .fetch_all(conn)
     .await

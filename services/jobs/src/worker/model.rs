@@ -88,6 +88,12 @@ pub(crate) struct Worker {
     pub(crate) state: WorkerState,
     /// The job that it runs, or null.
     pub(crate) job_id: Option<JobId>,
+    /// Checkpoints that its engine has, or null if its process has not said.
+    #[schema(example = json!(["sd-1.5"]))]
+    pub(crate) checkpoints: Option<Vec<String>>,
+    /// Base models that its trainer has, or null if its process has not said.
+    #[schema(example = json!(["sd-1.5"]))]
+    pub(crate) base_models: Option<Vec<String>>,
     /// When its process was last heard of, or null.
     pub(crate) last_seen_at: Option<Timestamp>,
     /// Time of creation.

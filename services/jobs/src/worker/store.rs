@@ -21,6 +21,8 @@ struct Row {
     leave_by: Option<jiff_sqlx::Timestamp>,
     state: WorkerState,
     current_job: Option<JobId>,
+    checkpoints: Option<Vec<String>>,
+    base_models: Option<Vec<String>>,
     last_seen_at: Option<jiff_sqlx::Timestamp>,
     created_at: Timestamp,
 }
@@ -39,6 +41,8 @@ impl From<Row> for Worker {
             leave_by: row.leave_by.map(jiff_sqlx::Timestamp::to_jiff),
             state: row.state,
             job_id: row.current_job,
+            checkpoints: row.checkpoints,
+            base_models: row.base_models,
             last_seen_at: row.last_seen_at.map(jiff_sqlx::Timestamp::to_jiff),
             created_at: row.created_at,
         }
@@ -52,8 +56,8 @@ pub(super) async fn find(
 ) -> sqlx::Result<Option<Worker>> {
     let row = sqlx::query_as!(
         Row,
-        "select id, pool_id, name, gpu_spec, node, instance_id, stage, tenure, leave_by, state, current_job, last_seen_at,
-                created_at
+        "select id, pool_id, name, gpu_spec, node, instance_id, stage, tenure, leave_by, state, current_job, checkpoints,
+                base_models, last_seen_at, created_at
          from workers where pool_id = $1 and id = $2",
         pool as PoolId,
         id as WorkerId,
@@ -70,8 +74,8 @@ pub(super) async fn list(
 ) -> sqlx::Result<Vec<Worker>> {
     let rows = sqlx::query_as!(
         Row,
-        "select id, pool_id, name, gpu_spec, node, instance_id, stage, tenure, leave_by, state, current_job, last_seen_at,
-                created_at
+        "select id, pool_id, name, gpu_spec, node, instance_id, stage, tenure, leave_by, state, current_job, checkpoints,
+                base_models, last_seen_at, created_at
          from workers where pool_id = $1 and ($2::uuid is null or id > $2) order by id limit $3",
         pool as PoolId,
         after as Option<WorkerId>,

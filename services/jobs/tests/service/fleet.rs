@@ -86,9 +86,20 @@ impl Worker {
 
     /// Begins a session.
     pub(crate) async fn register(&mut self) {
-        let session = self.door.post("/worker/v1/register", Value::Null).await.expect(200);
+        self.register_with(Value::Null).await;
+    }
+
+    /// Begins a session of a worker that has these models.
+    pub(crate) async fn register_with(&mut self, models: Value) {
+        let session = self.door.post("/worker/v1/register", models).await.expect(200);
         assert_eq!(session.str("worker_id"), self.id);
         self.session = session.body["session"].as_i64().unwrap();
+    }
+
+    /// Tells which models the worker has now.
+    pub(crate) async fn report_models(&self, mut models: Value) -> Response {
+        models["session"] = json!(self.session);
+        self.door.post("/worker/v1/models", models).await
     }
 
     /// Ends the session.

@@ -49,6 +49,17 @@ impl Site {
 
     /// Lets the process of a worker register that has this instance.
     pub(crate) async fn register(&self, service: &Service, pool: &str, instance: &Instance) -> Worker {
+        self.register_with(service, pool, instance, Value::Null).await
+    }
+
+    /// As [`Self::register`], of a worker that has these models.
+    pub(crate) async fn register_with(
+        &self,
+        service: &Service,
+        pool: &str,
+        instance: &Instance,
+        models: Value,
+    ) -> Worker {
         let admin = self.world.admin(service);
         let id = eventually("the worker has a node", async || {
             let workers = items(&admin, &format!("{pool}/workers")).await;
@@ -57,7 +68,7 @@ impl Site {
         })
         .await;
         let mut worker = Worker::with_token(service, &id, instance.token());
-        worker.register().await;
+        worker.register_with(models).await;
         worker
     }
 

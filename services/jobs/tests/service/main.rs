@@ -5,6 +5,7 @@
 mod arrivals;
 mod artifacts;
 mod attempts;
+mod base_models;
 mod budgets;
 mod capacity;
 mod costs;
@@ -15,6 +16,7 @@ mod endpoint;
 mod endpoint_wishes;
 mod event_feed;
 mod events;
+mod examples;
 mod fleet;
 mod fleets;
 mod flood;

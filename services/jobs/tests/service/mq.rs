@@ -316,6 +316,34 @@ async fn mq_poison_is_recorded_and_answered_and_blocks_nothing() {
 }
 
 #[tokio::test]
+async fn mq_jobs_name_models_that_a_pool_has() {
+    let studio = Studio::new().await;
+    let service = studio.world.start().await;
+    let pool = pool(&studio.world.admin(&service)).await;
+    let mut worker = Worker::create(&studio.world, &service, &pool, "first").await;
+    worker.register_with(json!({ "checkpoints": ["anime"], "base_models": [] })).await;
+    let tenant = studio.tenant(&service).await;
+    let mut line = tenant.open().await;
+    let with_model = |model: &str| {
+        let mut post = fox(Uuid::new_v4(), "a fox");
+        let parameters = json!({ "prompt": "a fox", "model": model });
+        post.body =
+            json!({ "method": "stable-diffusion.txt2img", "parameters": parameters }).to_string().into();
+        post
+    };
+    line.send(&with_model("photo")).await;
+    let rejected = line.event().await;
+    assert_eq!(
+        (&rejected["event"], &rejected["problem"]["code"]),
+        (&json!("rejected"), &json!("model-missing"))
+    );
+    assert!(rejected["problem"]["message"].as_str().unwrap().contains("known are: anime"), "{rejected}");
+    line.send(&with_model("anime")).await;
+    assert_eq!(line.event().await["event"], "accepted");
+    service.stop().await;
+}
+
+#[tokio::test]
 async fn mq_img2img_jobs_name_pictures_of_their_tenant() {
     let studio = Studio::new().await;
     let service = studio.world.start().await;

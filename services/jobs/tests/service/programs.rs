@@ -14,16 +14,16 @@ use crate::{
 };
 
 /// A dedicated pool whose workers run programs, and a member of its tenant.
-struct Yard {
+pub(crate) struct Yard {
     world: World,
     service: Service,
-    member: Client,
+    pub(crate) member: Client,
     configs: Vec<Config>,
     runners: Vec<JoinHandle<anyhow::Result<()>>>,
 }
 
 impl Yard {
-    async fn new(workers: usize) -> Self {
+    pub(crate) async fn new(workers: usize) -> Self {
         let mut world = World::new().await;
         world.config.scheduler.retry_ms = 1;
         let service = world.start().await;
@@ -39,6 +39,7 @@ impl Yard {
                 engine_url: None,
                 lora_dir: None,
                 trainer: None,
+                trainer_models: None,
                 runs_programs: true,
                 program: None,
                 limits: Limits::default(),
@@ -73,12 +74,12 @@ impl Yard {
         self.member.post("/v1/jobs", body).await.expect(202).str("id").to_owned()
     }
 
-    async fn log(&self, job: &str) -> String {
+    pub(crate) async fn log(&self, job: &str) -> String {
         self.member.get(&format!("/v1/jobs/{job}/log")).await.expect(200).str("text").to_owned()
     }
 
     /// The content of a result.
-    async fn result(&self, job: &str, name: &str) -> String {
+    pub(crate) async fn result(&self, job: &str, name: &str) -> String {
         let page = self.member.get(&format!("/v1/jobs/{job}/artifacts")).await.expect(200);
         let items = page.body["items"].as_array().unwrap();
         let artifact = items.iter().find(|artifact| artifact["name"] == name).unwrap();
@@ -87,7 +88,7 @@ impl Yard {
         reqwest::get(redirect.header("location").unwrap()).await.unwrap().text().await.unwrap()
     }
 
-    async fn stop(mut self) {
+    pub(crate) async fn stop(mut self) {
         self.kill();
         self.service.stop().await;
     }

@@ -70,6 +70,7 @@ impl Studio {
             engine_url: Some(engine.parse().unwrap()),
             lora_dir: Some(folder.path().join("loras")),
             trainer: Command::from_words(&trainer()),
+            trainer_models: Some(folder.path().join("models")),
             runs_programs: false,
             program: None,
             limits: Limits::default(),
@@ -140,6 +141,7 @@ pub(crate) async fn engine(folder: &tempfile::TempDir) -> String {
     let config = atelier_webui::Config {
         output_dir: folder.path().join("outputs"),
         lora_dir: Some(folder.path().join("loras")),
+        checkpoint_dir: Some(folder.path().join("checkpoints")),
         version: "1.6".into(),
     };
     tokio::spawn(atelier_webui::serve(config, listener, std::future::pending()));
@@ -165,13 +167,74 @@ async fn a_job_becomes_pictures() {
     assert!(made[0] == made[1], "the same seed makes the same pictures");
     assert!(made[0][0] != made[0][1] && made[0][0] != made[2][0], "others differ");
 
-    let unknown = json!({ "parameters": { "prompt": "a fox", "model": "unknown" } });
-    let job = submit(&studio.member, unknown).await.str("id").to_owned();
-    let failed = reaches(&studio.member, &job, "failed").await;
-    assert_eq!(
-        (&failed.body["problem"]["code"], &failed.body["attempts"]),
-        (&json!("model-missing"), &json!(1))
-    );
+    studio.stop().await;
+    studio.service.stop().await;
+}
+
+#[tokio::test]
+async fn the_runner_tells_what_its_engines_have_and_when_that_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = engine(&folder).await;
+    let (checkpoints, models) = (folder.path().join("checkpoints"), folder.path().join("models"));
+    std::fs::create_dir_all(models.join("sd15")).unwrap();
+    std::fs::create_dir_all(&checkpoints).unwrap();
+    std::fs::write(models.join("sd15/model_index.json"), "{}").unwrap();
+    let mut studio = Studio::prepare(&engine, folder).await;
+    studio.config.limits.models = Duration::from_millis(100);
+    studio.start();
+    let listed = async |count: usize| {
+        eventually(&format!("{count} models are listed"), async || {
+            let page = studio.member.get("/v1/base-models").await.expect(200);
+            let items = page.body["items"].as_array().unwrap();
+            let names: Vec<String> =
+                items.iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect();
+            (names.len() == count).then_some(names)
+        })
+        .await
+    };
+    assert_eq!(listed(2).await, ["sd15", "atelier-cpu-stand-in"]);
+    let body = json!({ "application": "stable-diffusion", "method": "txt2img",
+                       "parameters": { "prompt": "a fox", "model": "anime", "steps": 4, "width": 64, "height": 64, "seed": 7 } });
+    studio.member.post("/v1/jobs", body.clone()).await.expect_problem(422, "model-missing");
+    std::fs::write(checkpoints.join("anime.safetensors"), "").unwrap();
+    std::fs::write(checkpoints.join("notes.txt"), "").unwrap();
+    let refresh = reqwest::Client::new().post(format!("{engine}/sdapi/v1/refresh-checkpoints"));
+    assert_eq!(refresh.send().await.unwrap().status(), 200);
+    assert_eq!(listed(3).await, ["sd15", "anime", "atelier-cpu-stand-in"]);
+    let job = studio.member.post("/v1/jobs", body).await.expect(202).str("id").to_owned();
+    reaches(&studio.member, &job, "succeeded").await;
+    let plain = submit(&studio.member, small("a fox", 1)).await.str("id").to_owned();
+    reaches(&studio.member, &plain, "succeeded").await;
+    assert!(studio.pictures(&job).await != studio.pictures(&plain).await, "the checkpoint was loaded");
+    // what goes is missing at the next look
+    std::fs::remove_dir_all(models.join("sd15")).unwrap();
+    assert_eq!(listed(2).await, ["anime", "atelier-cpu-stand-in"]);
+    studio.stop().await;
+    studio.service.stop().await;
+}
+
+#[tokio::test]
+async fn pictures_are_delivered_in_the_format_of_the_engine() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = engine(&folder).await;
+    let options = reqwest::Client::new().post(format!("{engine}/sdapi/v1/options"));
+    let jpeg = options.json(&json!({ "samples_format": "jpg" })).send().await.unwrap();
+    assert_eq!(jpeg.status(), 200);
+    let mut studio = Studio::with_engine(&engine, folder).await;
+    let first = submit(&studio.member, small("a fox", 2)).await.str("id").to_owned();
+    reaches(&studio.member, &first, "succeeded").await;
+    let page = studio.member.get(&format!("/v1/jobs/{first}/artifacts")).await.expect(200);
+    let items = page.body["items"].as_array().unwrap().clone();
+    let named: Vec<_> = items.iter().map(|one| (&one["name"], &one["content_type"])).collect();
+    assert_eq!(named, [(&json!("0.jpg"), &json!("image/jpeg")), (&json!("1.jpg"), &json!("image/jpeg"))]);
+    assert!(studio.pictures(&first).await.iter().all(|picture| picture.starts_with(b"\xff\xd8\xff")));
+    // the engine reads what it has written
+    let mut body = json!({ "application": "stable-diffusion", "method": "img2img" });
+    body["parameters"] = json!({ "prompt": "a boat", "image": items[0]["id"], "denoising_strength": 0.3,
+                                 "steps": 4, "width": 64, "height": 64 });
+    let second = studio.member.post("/v1/jobs", body).await.expect(202).str("id").to_owned();
+    reaches(&studio.member, &second, "succeeded").await;
+    assert_eq!(studio.pictures(&second).await.len(), 1);
     studio.stop().await;
     studio.service.stop().await;
 }

@@ -1,0 +1,194 @@
+//! What workers have, and what jobs need. Pure.
+
+use api::{Checks, checks::is_display_name};
+use ids::PoolId;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::error::Error;
+
+/// Names of a kind that a worker reports, at most.
+const MOST: usize = 1_000;
+/// Characters of a name, at most.
+const MAX_NAME: usize = 128;
+
+/// Kind of a base model.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema, sqlx::Type,
+)]
+#[serde(rename_all = "snake_case")]
+#[sqlx(type_name = "text", rename_all = "snake_case")]
+pub(crate) enum BaseModelKind {
+    /// `model` of `stable-diffusion`: what the engine loads to make pictures.
+    Checkpoint,
+    /// `base_model` of `dreambooth`: what a training adapts.
+    BaseModel,
+}
+
+impl BaseModelKind {
+    /// The kind that jobs of an application name.
+    pub(crate) fn of_application(application: &str) -> Option<Self> {
+        match application {
+            "stable-diffusion" => Some(Self::Checkpoint),
+            "dreambooth" => Some(Self::BaseModel),
+            _ => None,
+        }
+    }
+
+    /// The field of a job that names one.
+    pub(crate) fn pointer(self) -> &'static str {
+        match self {
+            Self::Checkpoint => "/parameters/model",
+            Self::BaseModel => "/parameters/base_model",
+        }
+    }
+}
+
+/// A base model that a worker has to have for a job.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Needs {
+    pub(crate) kind: BaseModelKind,
+    pub(crate) name: String,
+}
+
+impl Needs {
+    /// What a stored job needs; none if any worker will do.
+    pub(crate) fn of_job(application: &str, base_model: Option<&str>) -> Option<Self> {
+        let kind = BaseModelKind::of_application(application)?;
+        base_model.map(|name| Self { kind, name: name.to_owned() })
+    }
+}
+
+/// Requires what a base model may be called. The WebUI makes names of paths, and leaves neither `/` nor `\` in them.
+pub(crate) fn check_name(checks: &mut Checks, pointer: &str, name: &str) {
+    let detail = format!(
+        "must be 1 to {MAX_NAME} characters, without control or invisible characters, outer spaces, / and \\"
+    );
+    checks.require(is_name(name), pointer, detail);
+}
+
+fn is_name(name: &str) -> bool {
+    is_display_name(name, MAX_NAME) && !name.contains(['/', '\\'])
+}
+
+/// The models that a worker has, by kind, sorted. None: not known.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Models {
+    pub(crate) checkpoints: Option<Vec<String>>,
+    pub(crate) base_models: Option<Vec<String>>,
+}
+
+impl Models {
+    /// What is stored of a report: sorted, and without what no job can name.
+    ///
+    /// # Errors
+    /// If it is too long.
+    pub(crate) fn checked(self) -> Result<Self, Error> {
+        let mut checks = Checks::default();
+        let mut names = |pointer: &str, names: Option<Vec<String>>| {
+            let names = names.map(|mut names| {
+                names.retain(|name| is_name(name));
+                names.sort_unstable();
+                names.dedup();
+                names
+            });
+            checks.within(pointer, names.as_ref().map_or(0, Vec::len), 0, MOST);
+            names
+        };
+        let checked = Self {
+            checkpoints: names("/checkpoints", self.checkpoints),
+            base_models: names("/base_models", self.base_models),
+        };
+        match checks.into_errors() {
+            errors if errors.is_empty() => Ok(checked),
+            errors => Err(Error::Invalid(errors)),
+        }
+    }
+
+    /// Whether a worker with these may run a job: it has what the job needs, or it is not known what it has.
+    pub(crate) fn may_have(&self, needs: &Needs) -> bool {
+        let names = match needs.kind {
+            BaseModelKind::Checkpoint => &self.checkpoints,
+            BaseModelKind::BaseModel => &self.base_models,
+        };
+        names.as_ref().is_none_or(|names| names.binary_search(&needs.name).is_ok())
+    }
+
+    /// Words of which an id can be derived: other ones of other models. None if nothing is known.
+    pub(crate) fn words(&self) -> Option<Vec<&str>> {
+        let kinds = [("checkpoints", &self.checkpoints), ("base_models", &self.base_models)];
+        let known = kinds.into_iter().filter_map(|(kind, names)| Some((kind, names.as_ref()?)));
+        // no name is empty
+        let words: Vec<&str> = known
+            .flat_map(|(kind, names)| ["", kind].into_iter().chain(names.iter().map(String::as_str)))
+            .collect();
+        (!words.is_empty()).then_some(words)
+    }
+}
+
+/// A checkpoint or base model that workers of a pool have.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct BaseModel {
+    /// The name by which jobs ask for it.
+    #[schema(example = "sd-1.5")]
+    pub(crate) name: String,
+    /// What it is for.
+    pub(crate) kind: BaseModelKind,
+    /// The pool.
+    pub(crate) pool_id: PoolId,
+    /// Name of the pool.
+    #[schema(example = "generation")]
+    pub(crate) pool: String,
+    /// How many workers of the pool have it now. 0: those that come have it, as far as is known.
+    #[schema(example = 4)]
+    pub(crate) workers: i64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(names: &[&str]) -> Option<Vec<String>> {
+        Some(names.iter().map(|&name| name.to_owned()).collect())
+    }
+
+    #[test]
+    fn a_report_is_sorted_and_has_only_what_jobs_can_name() {
+        let reported =
+            names(&["sd_xl base 1.0", "anime", "anime", "a/b", " x", "", "line\nbreak", &"n".repeat(129)]);
+        let checked = Models { checkpoints: reported, base_models: None }.checked().unwrap();
+        assert_eq!(checked, Models { checkpoints: names(&["anime", "sd_xl base 1.0"]), base_models: None });
+        let long = (0..=MOST).map(|n| n.to_string()).collect();
+        let Err(Error::Invalid(errors)) = (Models { base_models: Some(long), ..checked }).checked() else {
+            panic!("accepted")
+        };
+        assert_eq!(errors[0].pointer, "/base_models");
+    }
+
+    #[test]
+    fn what_is_not_known_may_be_there() {
+        let models = Models { checkpoints: names(&["anime", "photo"]), base_models: None };
+        let needs = |application, name| Needs::of_job(application, Some(name)).unwrap();
+        assert!(models.may_have(&needs("stable-diffusion", "photo")));
+        assert!(!models.may_have(&needs("stable-diffusion", "sd15")));
+        assert!(models.may_have(&needs("dreambooth", "sd15")));
+        assert_eq!(Needs::of_job("command", Some("x")), None);
+        assert_eq!(Needs::of_job("dreambooth", None), None);
+    }
+
+    #[test]
+    fn other_models_have_other_words() {
+        let all = [
+            Models { checkpoints: names(&["a"]), base_models: None },
+            Models { checkpoints: None, base_models: names(&["a"]) },
+            Models { checkpoints: names(&[]), base_models: names(&["a"]) },
+            Models { checkpoints: names(&["base_models", "a"]), base_models: None },
+            Models { checkpoints: names(&[]), base_models: None },
+        ];
+        assert_eq!(Models::default().words(), None);
+        for (n, one) in all.iter().enumerate() {
+            assert!(all[..n].iter().all(|other| other.words() != one.words()), "{one:?}");
+        }
+    }
+}
