@@ -3,12 +3,13 @@
 
 pub mod audit;
 pub mod checks;
+pub mod email;
 pub mod error_chain;
 pub mod etag;
 pub mod extract;
 pub mod idempotency;
 pub mod last_event_id;
-mod numbers;
+pub mod numbers;
 pub mod openapi;
 pub mod operation;
 pub mod page;

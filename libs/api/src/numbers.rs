@@ -12,7 +12,10 @@ enum Within {
 }
 
 /// Refuses the first number that is not kept. The text is valid JSON.
-pub(crate) fn check(json: &[u8]) -> Result<(), Problem> {
+///
+/// # Errors
+/// 422 with the pointer to the number.
+pub fn check(json: &[u8]) -> Result<(), Problem> {
     let (mut path, mut expects_key, mut at) = (Vec::new(), false, 0);
     while let Some(byte) = json.get(at) {
         let rest = json.get(at..).unwrap_or_default();

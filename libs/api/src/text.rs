@@ -4,12 +4,18 @@
 use serde::{Deserialize, Deserializer};
 use unicode_normalization::UnicodeNormalization as _;
 
+/// Returns the text in normalization form C.
+#[must_use]
+pub fn composed(text: &str) -> String {
+    text.nfc().collect()
+}
+
 /// Reads text in normalization form C.
 ///
 /// # Errors
 /// If the value is no text.
 pub fn nfc<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    Ok(String::deserialize(deserializer)?.nfc().collect())
+    Ok(composed(&String::deserialize(deserializer)?))
 }
 
 /// As [`nfc`], for text that can be absent: use it with `default`.
@@ -18,7 +24,7 @@ pub fn nfc<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Erro
 /// If the value is neither text nor null.
 pub fn optional_nfc<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let text = Option::<String>::deserialize(deserializer)?;
-    Ok(text.map(|text| text.nfc().collect()))
+    Ok(text.as_deref().map(composed))
 }
 
 /// Returns what is the same for names that differ in case, in the width of characters or in spaces only (RFC 8266).

@@ -52,7 +52,7 @@ pub(super) struct ReceivedInvitation {
 #[serde(deny_unknown_fields)]
 pub(super) struct NewInvitation {
     /// E-mail address of the person, whether or not they have an account.
-    #[serde(deserialize_with = "crate::user::email::deserialize")]
+    #[serde(deserialize_with = "api::email::deserialize")]
     pub(super) email: String,
     /// Role of the person in the tenant, once they accept.
     pub(super) role: Role,

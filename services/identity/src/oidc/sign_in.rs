@@ -62,7 +62,7 @@ async fn first_sign_in(
     person: &Person,
 ) -> Result<UserId, Error> {
     // an address that is not verified does not prove whose account it is
-    let email = &user::email::canonical(person.email.as_deref().ok_or(Error::NoAccount)?);
+    let email = &api::email::canonical(person.email.as_deref().ok_or(Error::NoAccount)?);
     user::check_email("/email", email)?;
     if let Some(account) = user::find_account(tx, email).await? {
         // whoever can receive mail there would take the account over, if the provider is wrong

@@ -32,7 +32,7 @@ pub(super) async fn sign_in(
 ) -> Result<(SessionTokens, Option<SessionSecret>), Error> {
     // the permit comes first, so that concurrent attempts cannot pass the lock together
     let permit = state.hasher.permit().await?;
-    let email = user::email::canonical(&credentials.email);
+    let email = api::email::canonical(&credentials.email);
     let attempt = Attempt::begin(state, client.address, &email, devices).await?;
     let mut tx = state.db.platform().await?;
     let account = match user::find_account(&mut tx, &email).await? {

@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::{email::canonical, model::default_display_name, store};
+use super::{model::default_display_name, store};
 use crate::{NAME, config::BootstrapAdmin, error::Error, state::AppState};
 
 const RETRY: Duration = Duration::from_secs(1);
@@ -41,7 +41,7 @@ async fn create(state: &AppState, admin: &BootstrapAdmin) -> Result<(), Error> {
     let mut tx = state.db.platform().await?;
     store::lock_admins(&mut tx).await?;
     if store::count_admins(&mut tx).await? == 0 {
-        let email = canonical(&admin.email);
+        let email = api::email::canonical(&admin.email);
         let name = default_display_name(&email);
         match store::insert(&mut tx, &email, name, true, &hash, true).await? {
             Some(user) => {

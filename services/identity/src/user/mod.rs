@@ -2,7 +2,7 @@
 
 mod bootstrap;
 mod changes;
-pub(crate) mod email;
+mod email;
 mod http;
 mod me;
 mod model;

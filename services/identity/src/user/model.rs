@@ -37,7 +37,7 @@ pub(crate) struct User {
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewUser {
     /// E-mail address to sign in with.
-    #[serde(deserialize_with = "super::email::deserialize")]
+    #[serde(deserialize_with = "api::email::deserialize")]
     pub(crate) email: String,
     /// Name that others see (default: the part of the e-mail address before the `@`).
     #[serde(default, deserialize_with = "api::text::optional_nfc")]

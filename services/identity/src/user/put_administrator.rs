@@ -9,11 +9,7 @@ use secrecy::SecretString;
 use serde_json::json;
 use sqlx::{Connection, PgConnection};
 
-use super::{
-    email::{canonical, check_email},
-    model::default_display_name,
-    store,
-};
+use super::{email::check_email, model::default_display_name, store};
 use crate::{
     OPERATORS_PROGRAM as PROGRAM,
     password::{self, Hasher},
@@ -50,7 +46,7 @@ pub async fn put_administrator(
     by: &str,
 ) -> anyhow::Result<PutAdministrator> {
     let Administrator { email, password } = administrator;
-    let email = &canonical(email);
+    let email = &api::email::canonical(email);
     check_email("/email", email)?;
     password::check("/password", password, email)?;
     let hash = Hasher::new(1)?.permit().await?.hash(password.clone()).await?;

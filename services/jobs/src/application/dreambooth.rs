@@ -17,12 +17,13 @@ struct Train {
     /// Uploads.
     images: Vec<UploadId>,
     /// What the pictures show, as a class: `dog`.
+    #[serde(deserialize_with = "api::text::nfc")]
     theme: String,
     /// A word that stands for the subject in prompts.
     #[serde(default = "token")]
     token: String,
     /// Name of the model; by default the theme.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "api::text::optional_nfc")]
     name: Option<String>,
     #[serde(default = "super::default_model")]
     base_model: String,
@@ -101,6 +102,8 @@ mod tests {
         assert_eq!(read(&inputs.parameters).unwrap(), inputs, "stored parameters can be read again");
         let inputs = read(&json!({ "images": images(3), "theme": "dog", "name": "Rex" })).unwrap();
         assert_eq!(inputs.training, Some(named("Rex")));
+        let decomposed = json!({ "images": images(3), "theme": "dog", "name": "Ko\u{308}ter" });
+        assert_eq!(read(&decomposed).unwrap().training, Some(named("K\u{f6}ter")));
     }
 
     #[test]

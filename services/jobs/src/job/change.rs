@@ -283,7 +283,9 @@ pub(super) fn read(new: &NewJob) -> Result<Submission<'_>, Error> {
     let mut checks = Checks::default();
     let priority = new.priority.unwrap_or(DEFAULT_PRIORITY);
     checks.within("/priority", priority, 0, 9);
-    if let Some(group) = &new.group {
+    // by message, too
+    let group = new.group.as_deref().map(api::text::composed);
+    if let Some(group) = &group {
         checks.display_name("/group", group, MAX_GROUP);
     }
     let has_group = new.group.is_some() || new.group_mode.is_none();
@@ -316,10 +318,7 @@ pub(super) fn read(new: &NewJob) -> Result<Submission<'_>, Error> {
         kind: method.kind(),
         level: new.level.unwrap_or_else(|| Level::of_priority(priority)),
         priority,
-        group: new
-            .group
-            .clone()
-            .map(|name| Group { name, mode: new.group_mode.unwrap_or(GroupMode::Strict) }),
+        group: group.map(|name| Group { name, mode: new.group_mode.unwrap_or(GroupMode::Strict) }),
         deadline: new.deadline,
         req_no: new.req_no,
         max_cost: new.max_cost.as_ref(),

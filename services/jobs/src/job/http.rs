@@ -95,6 +95,7 @@ struct ListParams {
     /// Only jobs of this application.
     application: Option<String>,
     /// Only jobs of this group.
+    #[serde(default, deserialize_with = "api::text::optional_nfc")]
     group: Option<String>,
     /// Only the job with this number of the client.
     req_no: Option<Uuid>,

@@ -51,6 +51,7 @@ pub(super) struct ModelView {
 pub(super) struct ModelChange {
     /// New name, 1 to 100 characters.
     #[schema(example = "our dog")]
+    #[serde(deserialize_with = "api::text::nfc")]
     pub(super) name: String,
 }
 

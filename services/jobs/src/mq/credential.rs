@@ -35,6 +35,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 struct NewMqCredential {
     /// Name for people: 1 to 100 characters.
     #[schema(example = "render farm")]
+    #[serde(deserialize_with = "api::text::nfc")]
     name: String,
 }
 

@@ -167,5 +167,10 @@ async fn a_group_has_a_valid_name() {
         let refused = member.post("/v1/jobs", body).await.expect_problem(422, "invalid-field");
         assert_eq!(refused.body["errors"][0]["pointer"], field);
     }
+    // the same characters are the same group
+    let made = submit(&member, json!({ "group": "Ko\u{308}ln" })).await;
+    assert_eq!(made.str("group"), "K\u{f6}ln");
+    let found = member.get("/v1/jobs?group=Ko%CC%88ln").await.expect(200);
+    assert_eq!(found.body["items"][0]["id"], made.body["id"]);
     service.stop().await;
 }

@@ -139,7 +139,10 @@ async fn a_model_belongs_to_its_tenant() {
 
     let renamed = studio.member.patch(&path, &etag, json!({ "name": "our dog" })).await.expect(200);
     assert_eq!(renamed.str("name"), "our dog");
-    let stale = studio.member.patch(&path, &etag, json!({ "name": "x" })).await;
+    let etag = renamed.header("etag").unwrap();
+    let renamed = studio.member.patch(&path, etag, json!({ "name": "Ko\u{308}ter" })).await.expect(200);
+    assert_eq!(renamed.str("name"), "K\u{f6}ter");
+    let stale = studio.member.patch(&path, etag, json!({ "name": "x" })).await;
     stale.expect_problem(412, "changed-meanwhile");
 
     // the tenant's generation gets the file

@@ -19,6 +19,7 @@ use crate::{config::ObjectStoreConfig, storage_spec::Kind};
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewStorage {
     /// 1 to 100 characters, unique in the tenant without regard to case.
+    #[serde(deserialize_with = "api::text::nfc")]
     pub(crate) name: String,
     /// Id or name of the storage specification.
     pub(crate) storage_spec: String,
@@ -35,7 +36,7 @@ pub(crate) struct NewStorage {
 #[serde(deny_unknown_fields)]
 pub(crate) struct StorageChange {
     /// New name.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "api::text::optional_nfc")]
     pub(crate) name: Option<String>,
     /// New size in GiB, at least the current size.
     #[serde(default)]

@@ -76,6 +76,11 @@ async fn a_repeated_request_is_carried_out_once() {
         .await
         .expect_problem(400, "idempotency-key-invalid");
     member.post("/v1/storages", body.clone()).await.expect_problem(409, "name-taken");
+    // the same characters are the same name
+    let named = |name: &str| json!({ "name": name, "storage_spec": body["storage_spec"], "size_gib": 1 });
+    let cologne = member.post("/v1/storages", named("Ko\u{308}ln")).await.expect(202);
+    assert_eq!(cologne.str("name"), "K\u{f6}ln");
+    member.post("/v1/storages", named("K\u{f6}ln")).await.expect_problem(409, "name-taken");
     // idempotency keys belong to a tenant
     let stranger = world.member(&service, TenantId::new()).key("order-1");
     let theirs = stranger.post("/v1/storages", body).await.expect(202);
