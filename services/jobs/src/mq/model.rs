@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use api::{FieldError, Problem};
 use ids::TenantId;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -225,6 +226,7 @@ pub(super) fn read(message: &Message, tenant: TenantId) -> Result<NewJob, Refusa
         JSON => (headers.clone(), serde_json::from_slice(&message.body).map_err(invalid)?),
         other => return Err(malformed(format!("the content type {other:?} is not supported"))),
     };
+    api::numbers::check(&message.body).map_err(rounded)?;
     // as a member of a request that is null
     headers.retain(|_, value| !value.is_null());
     check_known(&headers)?;
@@ -265,6 +267,16 @@ pub(super) fn read(message: &Message, tenant: TenantId) -> Result<NewJob, Refusa
         gang: None,
         report_progress,
     })
+}
+
+/// The refusal of a number that would be rounded, named as in the body of a request.
+fn rounded(problem: Problem) -> Refusal {
+    let field = |FieldError { pointer, detail }| FieldError {
+        pointer: pointer.strip_prefix("/body").unwrap_or(&pointer).to_owned(),
+        detail,
+    };
+    let errors: Vec<FieldError> = problem.errors.into_iter().map(field).collect();
+    Refusal::of(Error::Invalid(errors)).unwrap_or_else(|error| malformed(error.to_string()))
 }
 
 /// The media type of a message: parameters as `charset` mean nothing, as in requests, and neither does the case of letters.
@@ -377,6 +389,26 @@ mod tests {
         enveloped.properties.content_type = Some(ENVELOPE.to_owned());
         assert_eq!(json!(read(&enveloped, TenantId::new()).unwrap()), json!(plain));
         assert_eq!(any_req_no(&enveloped), plain.req_no);
+    }
+
+    #[test]
+    fn numbers_that_would_be_rounded_are_refused_as_in_requests() {
+        let header = json!({ "reqNo": NUMBER, "taskType": "GC" });
+        let mut plain = message(header.clone(), &fox());
+        let mut enveloped = message(json!({}), &json!({ "header": header, "body": fox() }));
+        enveloped.properties.content_type = Some(ENVELOPE.to_owned());
+        for message in [&mut plain, &mut enveloped] {
+            let text = String::from_utf8(message.body.clone()).unwrap();
+            for number in ["12345678901234567890123", "0.1234567890123456789", "1e-400"] {
+                message.body =
+                    text.replace("\"a fox\"", &format!("\"a fox\",\"seed\":{number}")).into_bytes();
+                let refusal = read(message, TenantId::new()).unwrap_err();
+                assert_eq!(refusal.code, Code::InvalidParameters, "{number}");
+                assert!(refusal.detail.starts_with("/parameters/seed: "), "{}", refusal.detail);
+            }
+            message.body = text.into_bytes();
+            assert!(read(message, TenantId::new()).is_ok());
+        }
     }
 
     #[test]
