@@ -99,9 +99,10 @@ pub(super) async fn place(
     Ok(output)
 }
 
-/// The error of a call for a worker: while a tenant is suspended, the results of its jobs wait.
+/// The error of a call for a worker: while a tenant is suspended, or has nothing left to spend, the results of its jobs wait.
 pub(super) fn not_now(error: clients::Error) -> Error {
-    if error.problem(ProblemType::TenantSuspended).is_some() {
+    let waits = [ProblemType::TenantSuspended, ProblemType::BudgetExhausted];
+    if waits.into_iter().any(|kind| error.problem(kind).is_some()) {
         Error::BucketNotReady
     } else {
         Error::Storage(error)
@@ -125,5 +126,22 @@ pub(crate) async fn bucket(state: &AppState, tenant: TenantId) -> Result<Storage
             StorageState::Deleting => return Err(Error::BucketDeleting),
             StorageState::Pending | StorageState::Failed => return Err(Error::BucketNotReady),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_wait_while_the_tenant_may_not_have_a_bucket() {
+        let problem = |kind: ProblemType| {
+            let problem = serde_json::to_value(Problem::new(kind, "")).unwrap();
+            not_now(clients::Error::Problem(Box::new(serde_json::from_value(problem).unwrap())))
+        };
+        for kind in [ProblemType::TenantSuspended, ProblemType::BudgetExhausted] {
+            assert!(matches!(problem(kind), Error::BucketNotReady), "{kind:?}");
+        }
+        assert!(matches!(problem(ProblemType::QuotaExceeded), Error::Storage(_)));
     }
 }

@@ -46,16 +46,18 @@ pub(crate) async fn end(
         None => (Fence { attempt: number, worker: worker.id }, worker.is_recalled),
         Some(place) => {
             let fence = job.status.fence().filter(|fence| fence.attempt == number).ok_or(Error::NotYours)?;
-            if place.rank > 0 && matches!(how, End::Completed | End::Undeliverable { .. }) {
+            if place.rank > 0 && matches!(how, End::Completed | End::Prevented { .. }) {
                 return Err(Error::NotYours);
             }
             (fence, member::is_any_recalled(conn, job.id, number).await?)
         }
     };
-    let how = &last_of_memory(conn, job.id, how).await?;
+    let has_worked =
+        matches!(how, End::Failed { .. }) && store::unworked(conn, job.id, number).await?.is_none();
+    let how = &last_of_memory(conn, job.id, how).await?.by_tenant(has_worked);
     let ended = model::end(&job.status, fence, how, (counts, is_recalled), policy, now)?;
     let problem = match (&ended.status, how) {
-        (Status::Failed(problem), _) | (_, End::Failed { problem, .. } | End::Undeliverable { problem }) => {
+        (Status::Failed(problem), _) | (_, End::Failed { problem, .. } | End::Prevented { problem }) => {
             Some(problem)
         }
         _ => None,
@@ -172,7 +174,7 @@ pub(super) async fn complete(
     }
     let how = match results.refused {
         None => End::Completed,
-        Some(problem) => End::Undeliverable { problem },
+        Some(problem) => End::Prevented { problem },
     };
     let state = end(conn, worker, job, number, &how, policy, now).await?;
     if state == JobState::Succeeded {

@@ -348,7 +348,7 @@ async fn fail(
     checks.require(!failure.message.contains('\0'), "/message", "must not contain NUL");
     checks.finish()?;
     let problem = JobProblem { code: failure.code, message: failure.message };
-    let how = End::of_failure(problem, failure.retryable);
+    let how = End::Failed { problem, retryable: failure.retryable };
     let attempt = AttemptRef { job_id: job, attempt: number };
     end_attempt(&state, worker, attempt, (failure.session, failure.ends_session), &how).await
 }

@@ -44,8 +44,8 @@ pub(crate) enum End {
     Completed,
     /// Without; another attempt may succeed if it is retryable.
     Failed { problem: JobProblem, retryable: bool },
-    /// It has results, and its tenant has seen to it that they cannot be delivered.
-    Undeliverable { problem: JobProblem },
+    /// Its tenant has seen to it that it cannot go on: its results cannot be delivered, or what it needs is gone.
+    Prevented { problem: JobProblem },
     /// Its worker is gone.
     Lost,
     /// It left its worker because it was told to.
@@ -54,13 +54,21 @@ pub(crate) enum End {
 
 /// Codes with which workers report that the tenant has no place for results.
 const NO_PLACE: [&str; 2] = ["quota-exceeded", "storage-not-available"];
+/// Codes with which workers report, before they work, that the tenant has not what the job needs.
+const NO_INPUTS: [&str; 5] =
+    ["input-missing", "invalid-parameters", "storage-full", "storage-missing", "storage-refused"];
 
 impl End {
-    /// The end that a worker reports.
-    pub(super) fn of_failure(problem: JobProblem, retryable: bool) -> Self {
-        match problem.code.as_str() {
-            code if NO_PLACE.contains(&code) && !retryable => Self::Undeliverable { problem },
-            _ => Self::Failed { problem, retryable },
+    /// The end as it is if it was the tenant who has brought it about.
+    pub(super) fn by_tenant(self, has_worked: bool) -> Self {
+        match self {
+            Self::Failed { problem, retryable: false }
+                if NO_PLACE.contains(&&*problem.code)
+                    || !has_worked && NO_INPUTS.contains(&&*problem.code) =>
+            {
+                Self::Prevented { problem }
+            }
+            other => other,
         }
     }
 }
@@ -152,8 +160,8 @@ pub(super) fn end(
         End::Failed { problem, retryable: false } if problem.code != TENANT_SUSPENDED => {
             ended(Status::Failed(problem.clone()), AttemptState::Failed, Outcome::Failed)
         }
-        End::Undeliverable { problem } => {
-            ended(Status::Failed(problem.clone()), AttemptState::Failed, Outcome::Undeliverable)
+        End::Prevented { problem } => {
+            ended(Status::Failed(problem.clone()), AttemptState::Failed, Outcome::Prevented)
         }
         _ if counts.is_over_cost => {
             let problem = JobProblem {
@@ -225,7 +233,7 @@ mod tests {
     fn ends() -> [End; 6] {
         [
             End::Completed,
-            End::Undeliverable { problem: problem() },
+            End::Prevented { problem: problem() },
             End::Failed { problem: problem(), retryable: false },
             End::Failed { problem: problem(), retryable: true },
             End::Lost,
@@ -390,6 +398,28 @@ mod tests {
         assert_eq!((&*failed(&End::Lost, false), &*failed(&gpu, false)), ("worker-lost", GPU_FAILED));
         let other = End::Failed { problem: problem(), retryable: true };
         assert_eq!(failed(&other, true), problem().code);
+    }
+
+    #[test]
+    fn what_the_tenant_has_brought_about_is_told_from_other_failures() {
+        let by_tenant = |code: &str, retryable, has_worked| {
+            let problem = JobProblem { code: code.to_owned(), message: String::new() };
+            let end = End::Failed { problem, retryable }.by_tenant(has_worked);
+            matches!(end, End::Prevented { .. })
+        };
+        for (code, before, afterwards) in [
+            ("quota-exceeded", true, true),
+            ("storage-not-available", true, true),
+            ("input-missing", true, false),
+            ("invalid-parameters", true, false),
+            // of the staged results, which are the platform's
+            ("storage-refused", true, false),
+            ("engine-failed", false, false),
+            ("unknown-method", false, false),
+        ] {
+            assert_eq!((by_tenant(code, false, false), by_tenant(code, false, true)), (before, afterwards));
+            assert!(!by_tenant(code, true, false), "{code}");
+        }
     }
 
     #[test]

@@ -63,8 +63,8 @@ pub(crate) enum Outcome {
     Cancelled,
     /// The cost has reached the limit.
     OverCost,
-    /// It has worked, and its tenant has seen to it that its results cannot be delivered.
-    Undeliverable,
+    /// Its tenant has seen to it that it cannot go on.
+    Prevented,
     /// And its job with it.
     Failed,
     /// It failed, and another may succeed.
@@ -131,7 +131,7 @@ fn seconds(from: Timestamp, to: Timestamp) -> i64 {
 pub(crate) fn charge(outcome: Outcome, work: &Work, rate: Option<&Rate>) -> Charge {
     let total = seconds(work.assigned_at, work.ended_at);
     let (until, lacks) = match outcome {
-        Outcome::Succeeded | Outcome::Cancelled | Outcome::OverCost | Outcome::Undeliverable => {
+        Outcome::Succeeded | Outcome::Cancelled | Outcome::OverCost | Outcome::Prevented => {
             (Some(work.ended_at), None)
         }
         Outcome::Failed => (None, Some(Uncharged::JobFailed)),
@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn a_user_pays_for_results_and_for_what_the_user_ended_or_prevented() {
         let rate = rate("3.6", "1");
-        for outcome in [Outcome::Succeeded, Outcome::Cancelled, Outcome::Undeliverable] {
+        for outcome in [Outcome::Succeeded, Outcome::Cancelled, Outcome::Prevented] {
             let charge = charge(outcome, &work(), Some(&rate));
             assert_eq!((charge.seconds, charge.amount), (80, decimal("0.08")), "{outcome:?}");
             assert_eq!((charge.uncharged_seconds, charge.reason), (20, Some(Uncharged::Loading)));
@@ -308,7 +308,7 @@ mod tests {
         ) {
             let outcome = [
                 Outcome::Succeeded, Outcome::Cancelled, Outcome::OverCost, Outcome::Failed, Outcome::Retried,
-                Outcome::Lost, Outcome::Preempted, Outcome::Recalled, Outcome::Undeliverable,
+                Outcome::Lost, Outcome::Preempted, Outcome::Recalled, Outcome::Prevented,
             ][which];
             let work = Work {
                 assigned_at: at(0), working_at: from.map(at), stop_at: stop.map(at), checkpoint_at: kept.map(at),

@@ -27,6 +27,7 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
     responses((status = 201, description = "The new upload", body = CreatedUpload)),
     extensions(("x-problems" = json!([
         ProblemType::TenantSuspended, ProblemType::QuotaExceeded, ProblemType::StorageNotAvailable,
+        ProblemType::BudgetExhausted,
     ])))
 )]
 async fn create_upload(

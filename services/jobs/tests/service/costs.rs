@@ -7,7 +7,7 @@ use sqlx::Connection as _;
 use testkit::{Client, Response, eventually};
 
 use crate::{
-    fleet::{Work, Worker, reaches},
+    fleet::{Work, Worker, put_as, reaches},
     gpu::Gpu,
     uploads::{pictures, training},
     world::{Service, World, fox, pool, submit},
@@ -19,6 +19,7 @@ struct Till {
     service: Service,
     gpu: Gpu,
     pool: String,
+    tenant: TenantId,
     member: Client,
     worker: Worker,
 }
@@ -33,9 +34,10 @@ impl Till {
             Some(Endpoint { url: gpu.url.parse().unwrap(), token: testkit::service_token("jobs").into() });
         let service = world.start().await;
         let pool = pool(&world.admin(&service)).await;
-        let member = world.member(&service, TenantId::new());
+        let tenant = TenantId::new();
+        let member = world.member(&service, tenant);
         let worker = Worker::start(&world, &service, &pool, "first").await;
-        let till = Self { world, service, gpu, pool, member, worker };
+        let till = Self { world, service, gpu, pool, tenant, member, worker };
         till.have_price("3.6").await;
         till
     }
@@ -73,6 +75,15 @@ impl Till {
         let _ = self.worker.progress(&work, 1).await.expect(200);
         self.pass_time().await;
         work
+    }
+
+    /// Deletes objects of the tenant's bucket, as its keys can.
+    async fn delete_objects(&self, prefix: &str) {
+        let storages = self.world.storage.token(&self.world.issuer.user(self.tenant, auth::Role::Member));
+        let bucket = storages.get("/v1/storages").await.expect(200).body["items"][0]["id"].clone();
+        let (bucket, tenant) = (bucket.as_str().unwrap(), self.tenant);
+        let path = format!("/internal/v1/buckets/{bucket}/objects?tenant_id={tenant}&prefix={prefix}");
+        let _ = self.world.storage.service("jobs").delete(&path).await.expect(200);
     }
 
     async fn attempts(&self, job: &str) -> Vec<Value> {
@@ -393,6 +404,66 @@ async fn a_training_pays_until_its_last_stored_checkpoint_unless_it_fails() {
         assert_eq!((&versions[1].1, &versions[1].2), (&json!(2), &json!("job_failed")));
     }
     assert_eq!(usage.len(), 4);
+    till.service.stop().await;
+}
+
+#[tokio::test]
+async fn what_a_tenant_does_to_inputs_and_checkpoints_takes_back_nothing() {
+    let mut till = Till::new().await;
+    let mut paid = 0;
+    // a checkpoint goes, an input goes, the bucket goes
+    for (what, code) in [
+        ("checkpoints", ""),
+        ("uploads", "input-missing"),
+        ("file", "storage-refused"),
+        ("bucket", "storage-not-available"),
+    ] {
+        let images = pictures(&till.member, 3).await;
+        let job = till.member.post("/v1/jobs", training(&images)).await.expect(202).str("id").to_owned();
+        let first = till.work().await;
+        let url = till.worker.request_checkpoint(&first, 100, &"0".repeat(64)).await.expect(200);
+        assert_eq!(put_as(url.str("url"), "application/octet-stream", "abc").await, 200);
+        till.execute("update jobs.checkpoints set created_at = now() - interval '20 s'").await;
+        let _ = till.worker.fail(&first, true).await.expect(200);
+        assert_near(charged(&till.attempt(&job, 1).await).1, 40);
+
+        let (second, _) = till.worker.instruction().await;
+        match what {
+            "checkpoints" => {
+                let inputs = till.worker.inputs(&second).await.expect(200);
+                assert_eq!(inputs.body["checkpoints"].as_array().unwrap().len(), 1);
+                till.delete_objects(&format!("jobs/{job}/0/")).await;
+                let inputs = till.worker.inputs(&second).await.expect(200);
+                assert_eq!(inputs.body["checkpoints"], json!([]), "it begins anew");
+                till.worker.upload(&second, "model.safetensors").await;
+                let done = till.worker.complete_with(&second, &["model.safetensors"]).await.expect(200);
+                assert_eq!(done.str("state"), "succeeded");
+                continue;
+            }
+            "uploads" => till.delete_objects("jobs/uploads/").await,
+            "bucket" => {
+                till.world.change_objects(World::remove_buckets).await;
+                till.worker.inputs(&second).await.expect_problem(409, code);
+            }
+            _ => {}
+        }
+        let _ = till.worker.call(&second, "progress", json!({ "phase": "loading" })).await.expect(200);
+        let _ = till.worker.fail_with(&second, code, false).await.expect(200);
+        let failed = till.member.get(&format!("/v1/jobs/{job}")).await.expect(200);
+        assert_eq!((failed.str("state"), &failed.body["problem"]["code"]), ("failed", &json!(code)));
+        let (first, second) = (till.attempt(&job, 1).await, till.attempt(&job, 2).await);
+        assert_near(charged(&first).1, 40);
+        assert_eq!(charged(&second).1, 0, "it has not worked");
+        assert_eq!(failed.body["cost"]["seconds"], first["seconds"], "{what}");
+        paid += 1;
+    }
+    assert_eq!(paid, 3);
+    let usage = till.usage().await;
+    assert!(usage.iter().all(|record| record["correction"] == Value::Null), "{usage:?}");
+    let mut conn = till.world.db.admin().await;
+    let losses = "select count(*) from jobs.attempts where lost_node is not null";
+    assert_eq!(sqlx::query_scalar::<_, i64>(losses).fetch_one(&mut conn).await.unwrap(), 0);
+    conn.close().await.unwrap();
     till.service.stop().await;
 }
 

@@ -4,7 +4,7 @@ use ids::{StorageId, TenantId};
 
 use crate::{
     error::Error,
-    object_store::{KeyPair, ObjectStore},
+    object_store::{self, Denial, KeyPair, ObjectStore},
     state::AppState,
     storage,
     storage_spec::Kind,
@@ -34,4 +34,13 @@ pub(super) async fn open(state: &AppState, owner: TenantId, id: StorageId) -> Re
     storage.check_usable()?;
     let key = objects.platform_key(owner).await?.ok_or(Error::NotFound)?;
     Ok(Bucket { objects, key, name: storage.object_name() })
+}
+
+/// The error of a call for a bucket. That it is gone, or that a policy closes it, lasts until its tenant does something about it.
+pub(super) fn refused(error: object_store::Error) -> Error {
+    match error.denial() {
+        Some(Denial::Missing) => Error::NotAvailable("gone from the object store"),
+        Some(Denial::Full | Denial::Refused) => Error::NotAvailable("closed by a policy of the bucket"),
+        None => error.into(),
+    }
 }

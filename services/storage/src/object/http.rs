@@ -13,6 +13,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{bucket, staging};
 use crate::{
+    budget,
     error::Error,
     object_store::{Access, Object},
     state::AppState,
@@ -52,7 +53,7 @@ struct OutputBucket {
     responses((status = 200, description = "The bucket", body = OutputBucket)),
     extensions(("x-problems" = json!([
         ProblemType::NoObjectStore, ProblemType::NoBucketSpec, ProblemType::QuotaExceeded,
-        ProblemType::TenantSuspended,
+        ProblemType::TenantSuspended, ProblemType::BudgetExhausted, ProblemType::AllowanceExpired,
     ])))
 )]
 async fn put_output_bucket(
@@ -67,9 +68,12 @@ async fn put_output_bucket(
         let reason = storage.phase.reason().map(|reason| reason.code);
         return Ok(Json(OutputBucket { id, state: storage.phase.state(), reason }));
     }
+    drop(tx);
     if state.object_store.is_none() {
         return Err(Error::NoObjectStore.into());
     }
+    budget::ask(&state, owner).await?;
+    let mut tx = state.db.tenant(owner).await?;
     if storage::create_output_bucket(&mut tx, &state.config, owner).await? {
         audit.record(&mut tx, StatusCode::OK, None, &()).await?;
     }
@@ -175,7 +179,8 @@ pub(crate) async fn download_url(
     bytes: i64,
 ) -> Result<Option<String>, Error> {
     let bucket = bucket::open(state, owner, bucket).await?;
-    let found = bucket.objects.objects(&bucket.key, &bucket.name, Some(object)).await?;
+    let found = bucket.objects.objects(&bucket.key, &bucket.name, Some(object)).await;
+    let found = found.map_err(bucket::refused)?;
     if !found.iter().any(|one| one.name == object && one.bytes == bytes) {
         return Ok(None);
     }
@@ -256,7 +261,7 @@ async fn find_objects(
     below.check()?;
     let bucket = bucket::open(&state, below.tenant_id, id).await?;
     let items = bucket.objects.objects(&bucket.key, &bucket.name, Some(&below.prefix)).await;
-    Ok(Json(Objects { items: items.map_err(Error::from)? }))
+    Ok(Json(Objects { items: items.map_err(bucket::refused)? }))
 }
 
 /// How far a deletion is.
@@ -285,13 +290,13 @@ async fn delete_objects(
 ) -> Result<Json<Deletion>, Problem> {
     below.check()?;
     let bucket = bucket::open(&state, below.tenant_id, id).await?;
-    let found =
-        bucket.objects.objects(&bucket.key, &bucket.name, Some(&below.prefix)).await.map_err(Error::from)?;
+    let found = bucket.objects.objects(&bucket.key, &bucket.name, Some(&below.prefix)).await;
+    let found = found.map_err(bucket::refused)?;
     if found.is_empty() {
         return Ok(Json(Deletion { done: true }));
     }
     let names: Vec<String> = found.into_iter().map(|object| object.name).collect();
-    bucket.objects.delete_objects(&bucket.key, &bucket.name, &names).await.map_err(Error::from)?;
+    bucket.objects.delete_objects(&bucket.key, &bucket.name, &names).await.map_err(bucket::refused)?;
     let mut tx = state.db.tenant(below.tenant_id).await?;
     audit.record(&mut tx, StatusCode::OK, None, &()).await?;
     tx.commit().await?;

@@ -58,6 +58,12 @@ async fn a_tenant_that_has_spent_its_budget_creates_no_storage_and_lets_none_gro
     member.post("/v1/storages", order("after")).await.expect_problem(503, "allowance-expired");
     *said.lock().unwrap() = None;
     member.post("/v1/storages", order("after")).await.expect_problem(503, "unavailable");
+    // nor is a bucket created for results of jobs
+    let jobs = service.client.service("jobs");
+    let outputs = format!("/internal/v1/tenants/{tenant}/output-bucket");
+    jobs.put(&outputs, Value::Null).await.expect_problem(503, "unavailable");
+    *said.lock().unwrap() = spent("budget_exhausted", Value::Null);
+    jobs.put(&outputs, Value::Null).await.expect_problem(409, "budget-exhausted");
 
     *said.lock().unwrap() = Some(json!([]));
     let keyed = member.header("idempotency-key", "the-first");
@@ -66,4 +72,9 @@ async fn a_tenant_that_has_spent_its_budget_creates_no_storage_and_lets_none_gro
     *said.lock().unwrap() = spent("budget_exhausted", Value::Null);
     let again = keyed.post("/v1/storages", order("after")).await.expect(202);
     assert_eq!(again.str("id"), first.str("id"));
+    jobs.put(&outputs, Value::Null).await.expect_problem(409, "budget-exhausted");
+    *said.lock().unwrap() = Some(json!([]));
+    let made = jobs.put(&outputs, Value::Null).await.expect(200);
+    *said.lock().unwrap() = spent("budget_exhausted", Value::Null);
+    assert_eq!(jobs.put(&outputs, Value::Null).await.expect(200).str("id"), made.str("id"), "it exists");
 }

@@ -207,3 +207,26 @@ async fn a_bucket_that_takes_nothing_says_why() {
     assert_eq!(dock.deliver("jobs/a/2/0.png", 3).await.str("outcome"), "bucket_missing");
     dock.service.stop().await;
 }
+
+#[tokio::test]
+async fn a_bucket_that_its_tenant_deleted_or_closed_is_not_available() {
+    let dock = Dock::new().await;
+    let (own, bucket) = (dock.tenant_s3().await, dock.bucket_name());
+    let refused = async |answer: Response| {
+        let problem = answer.expect_problem(409, "storage-not-available");
+        assert!(problem.str("detail").starts_with("The storage is "), "{}", problem.text);
+    };
+    // the embedded object store has no policies
+    if std::env::var("RGW_ENDPOINT").is_ok() {
+        let policy = json!({ "Version": "2012-10-17", "Statement": [
+            { "Effect": "Deny", "Principal": "*", "Action": "s3:ListBucket", "Resource": [format!("arn:aws:s3:::{bucket}")] } ] });
+        own.put_bucket_policy().bucket(&bucket).policy(policy.to_string()).send().await.unwrap();
+        refused(dock.jobs.get(&dock.below("objects", "jobs/a/0/")).await).await;
+        own.delete_bucket_policy().bucket(&bucket).send().await.unwrap();
+    }
+    let _ = dock.jobs.get(&dock.below("objects", "jobs/a/0/")).await.expect(200);
+    own.delete_bucket().bucket(&bucket).send().await.unwrap();
+    refused(dock.jobs.get(&dock.below("objects", "jobs/a/0/")).await).await;
+    refused(dock.jobs.delete(&dock.below("objects", "jobs/a/0/")).await).await;
+    dock.service.stop().await;
+}
