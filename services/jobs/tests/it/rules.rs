@@ -385,6 +385,22 @@ fn jobs_of_a_held_tenant_leave_and_wait_until_it_is_released() {
 }
 
 #[test]
+fn what_runs_goes_on_while_it_is_not_known_what_a_tenant_may_spend() {
+    let mut pool = pool(2);
+    submit(&mut pool, long(1, 1));
+    assert_eq!(started(&pool.round(START)), [1]);
+    pool.apply(Event::TenantHeld(TenantId(1), Some(Hold::AllowanceExpired)), START).unwrap();
+    submit(&mut pool, long(2, 1));
+    assert_eq!(pool.round(START + SECOND), [], "nothing starts, and nothing is told to leave");
+    assert_eq!(pool.explain(JobId(2), START + SECOND).unwrap().code(), "allowance_expired");
+    check(&pool, START + SECOND);
+    // then it is known that nothing is left
+    pool.apply(Event::TenantHeld(TenantId(1), Some(Hold::BudgetExhausted)), START + SECOND).unwrap();
+    assert_eq!(pool.round(START + SECOND), [Decision::Stop { job: JobId(1) }]);
+    check(&pool, START + SECOND);
+}
+
+#[test]
 fn nothing_is_kept_for_a_held_tenant() {
     let mut pool = pool(4);
     for id in 1..4 {

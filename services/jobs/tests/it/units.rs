@@ -1,13 +1,16 @@
 //! Nodes, groups, units that come and go, lending.
 
 use atelier_jobs::schedule::{
-    Decision, Ending, Event, GroupId, GroupMode, JobId, NodeId, Pool, Spec, State, Tenure, Waiting,
-    WantedBack, WorkerId,
+    Decision, Ending, Estimate, Event, GroupId, GroupMode, JobId, NodeId, Pool, Share, Spec, State, Tenure,
+    Waiting, WantedBack, WorkerId,
 };
 
 use crate::{
     invariants::check,
-    world::{MINUTE, OTHER, SECOND, SPEC, START, add, end, job, long, pool, started, submit, workers_of},
+    world::{
+        HOUR, MINUTE, OTHER, SECOND, SPEC, START, add, end, job, long, pool, share, started, submit,
+        workers_of,
+    },
 };
 
 fn strict(group: u128) -> Option<(GroupId, GroupMode)> {
@@ -156,6 +159,40 @@ fn a_group_with_many_jobs_yields_its_node_after_a_quantum() {
     }
     // 2 minutes, and the longest job
     assert!(begun.is_some_and(|at| at <= START + 145 * SECOND), "{begun:?}");
+}
+
+#[test]
+fn nodes_of_groups_count_against_the_share_of_a_tenant() {
+    // of two tenants with a node each, the one with three times the weight gets another
+    for (weight, gets) in [(1, false), (3, true)] {
+        let mut pool = pool(8);
+        share(&mut pool, 2, Share { weight: weight * Share::default().weight, ..Share::default() });
+        let ask = |id, tenant, group| {
+            job(id, tenant, |job, shape| {
+                (shape.group, shape.run) = (strict(group), Estimate::exactly(HOUR));
+                if group == 3 {
+                    (job.priority, job.submitted) = (4, START + 2 * SECOND);
+                }
+            })
+        };
+        // the first group uses more, and both have more jobs than run
+        for id in 0..8 {
+            submit(&mut pool, ask(id, 1, 1));
+            submit(&mut pool, ask(100 + id, 2, 2));
+        }
+        pool.round(START);
+        end(&mut pool, 0, START + SECOND);
+        pool.round(START + SECOND);
+        submit(&mut pool, ask(200, 2, 3));
+        let node = |pool: &Pool, group| pool.snapshot().groups[&GroupId(group)].node;
+        let before = (node(&pool, 1), node(&pool, 2));
+        assert!(before.0.is_some() && before.1.is_some());
+        pool.round(START + 3 * MINUTE);
+        check(&pool, START + 3 * MINUTE);
+        let yields = pool.snapshot().groups[&GroupId(1)].yields;
+        assert_eq!(yields, gets, "weight {weight}");
+        assert!(!pool.snapshot().groups[&GroupId(2)].yields, "its own jobs go first");
+    }
 }
 
 #[test]

@@ -1,7 +1,10 @@
 //! Budgets of tenants, which the gpu service has.
 
+use std::time::Duration;
+
 use ids::TenantId;
 use serde_json::{Value, json};
+use sqlx::Connection as _;
 use testkit::{Client, eventually};
 
 use crate::{
@@ -93,5 +96,40 @@ async fn while_it_is_not_known_what_a_tenant_may_spend_what_runs_goes_on() {
     reaches(&member, &first, "succeeded").await;
     gpu.set_spent(None);
     assert_eq!(worker.work().await.job, second);
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn a_scheduler_asks_before_it_starts_anything() {
+    let (world, gpu) = world().await;
+    let service = world.start().await;
+    let pool = pool(&world.admin(&service)).await;
+    let worker = Worker::start(&world, &service, &pool, "one").await;
+    let tenant = TenantId::new();
+    let (member, other) = (world.member(&service, tenant), world.member(&service, TenantId::new()));
+    submit(&other, json!({})).await;
+    let theirs = worker.work().await;
+    // it waits for the worker, then because the tenant is suspended
+    let job = submit(&member, json!({})).await.str("id").to_owned();
+    let order =
+        |generation, state| json!({ "generation": generation, "state": state, "delete_storages": false });
+    let (path, identity) = (format!("/internal/v1/tenants/{tenant}"), service.client.service("identity"));
+    let _ = identity.put(&path, order(2, "suspended")).await.expect(200);
+    waits_because(&member, &job, json!("tenant_suspended")).await;
+    let _ = worker.complete(&theirs).await.expect(200);
+    service.stop().await;
+    // nobody looks while the tenant spends its budget
+    let mut conn = world.db.admin().await;
+    let active = "update jobs.tenants set state = 'active'";
+    sqlx::query(active).execute(&mut conn).await.unwrap();
+    conn.close().await.unwrap();
+    gpu.set_spent(Some((tenant, "budget_exhausted", None)));
+    gpu.set_thinks(Duration::from_millis(700));
+    let service = world.start().await;
+    let (worker, member) = (worker.through(&service), world.member(&service, tenant));
+    for _ in 0..3 {
+        assert_eq!(worker.poll(None, 1).await.expect(200).body["instruction"], Value::Null);
+    }
+    waits_because(&member, &job, json!("budget_exhausted")).await;
     service.stop().await;
 }

@@ -46,8 +46,9 @@ struct Inner {
     wanted_back: BTreeMap<String, i64>,
     /// How often spare units were asked for.
     asked: usize,
-    /// What is said of tenants that may start nothing.
+    /// What is said of tenants that may start nothing, and after which time.
     spent: Vec<Value>,
+    thinks: Duration,
     /// Prices per hour and currencies, by specification.
     prices: BTreeMap<String, (String, String)>,
 }
@@ -120,6 +121,11 @@ impl Gpu {
     pub(crate) fn set_price(&self, gpu_spec: &str, price: &str, currency: &str) {
         let price = (price.to_owned(), currency.to_owned());
         self.with(|inner| inner.prices.insert(gpu_spec.to_owned(), price));
+    }
+
+    /// Takes this long to say who may start nothing.
+    pub(crate) fn set_thinks(&self, thinks: Duration) {
+        self.with(|inner| inner.thinks = thinks);
     }
 
     /// Says that this tenant, and no other, may start nothing; or that all may.
@@ -197,6 +203,7 @@ fn not_found() -> Response {
 }
 
 async fn spent(State(gpu): State<Gpu>) -> Response {
+    sleep(gpu.with(|inner| inner.thinks)).await;
     gpu.with(
         |inner| {
             if inner.is_away { away() } else { Json(json!({ "items": inner.spent })).into_response() }
