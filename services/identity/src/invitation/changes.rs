@@ -68,6 +68,7 @@ pub(super) async fn accept(
     }
     // read again: with the tenant locked, the invitation is no longer renewed
     let role = store::take(tx, caller.user, id, offer, now).await?.ok_or(Error::NotFound)?;
+    authority::owner_by_person(caller, &[role])?;
     let found = tenant::find(tx, offer.tenant_id).await?.ok_or(Error::NotFound)?;
     if found.state == TenantState::Suspended {
         return Err(Error::TenantSuspended);

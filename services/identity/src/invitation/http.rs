@@ -135,7 +135,7 @@ async fn list_received_invitations(
     responses(
         (status = 200, description = "The membership", body = Membership),
     ),
-    extensions(("x-problems" = json!([ProblemType::TenantSuspended]))),
+    extensions(("x-problems" = json!([ProblemType::PersonRequired, ProblemType::TenantSuspended]))),
 )]
 async fn accept_invitation(
     State(state): State<AppState>,

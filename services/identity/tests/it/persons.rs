@@ -155,6 +155,17 @@ async fn no_key_makes_or_removes_an_owner() {
         key.delete(&member).await.expect_problem(403, "person-required");
     }
     let _ = world.owner.delete(&of_ada).await.expect(204);
+    // nor does the key of somebody who is invited make that one an owner
+    let invited = json!({ "email": "ada@x.test", "role": "owner" });
+    let invitation = world.owner.post(&invitations, invited).await.expect(201);
+    let accept = format!("/v1/me/invitations/{}/accept", invitation.str("id"));
+    let elsewhere = world.platform.tenant(&world.owner, "elsewhere").await;
+    world.platform.member(&world.owner, &elsewhere, &ada, "member").await;
+    let person = world.platform.as_user("ada@x.test").await;
+    let scoped = json!({ "name": "ada", "scopes": ["account:read", "account:write"] });
+    let key = world.keyed(&create(&person, scoped).await).await;
+    key.post(&accept, Value::Null).await.expect_problem(403, "person-required");
+    let _ = person.post(&accept, Value::Null).await.expect(200);
 }
 
 #[tokio::test]
