@@ -9,7 +9,7 @@ use prometheus_client::{
 };
 use service::Metrics;
 
-use crate::route_names::OPERATIONS;
+use crate::{NAME, own, route_names::OPERATIONS};
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Labels {
@@ -42,7 +42,8 @@ impl Answers {
                 requests.clone(),
             );
         });
-        let counts = OPERATIONS.iter().map(|&(upstream, method, route)| {
+        let own = own::PATHS.map(|path| (NAME, "GET", path));
+        let counts = OPERATIONS.iter().copied().chain(own).map(|(upstream, method, route)| {
             let count = |outcome| requests.get_or_create_owned(&Labels { upstream, method, route, outcome });
             ((method, route), Counts { answered: count("answered"), failed: count("failed") })
         });

@@ -78,6 +78,13 @@ async fn metrics_have_the_templates_of_routes_and_no_more() {
     ] {
         assert_eq!(counted(method, route, outcome), Some(expected), "{method} {route} {outcome} in {text}");
     }
+    let document = platform.client.get("/openapi.json").await.expect(200).body;
+    for (route, methods) in document["paths"].as_object().unwrap() {
+        for method in methods.as_object().unwrap().keys().map(|method| method.to_uppercase()) {
+            let labels = format!("method=\"{method}\",route=\"{route}\",outcome=\"failed\"}} 0");
+            assert!(text.contains(&labels), "{method} {route} is not counted");
+        }
+    }
     testkit::metrics::assert_documented(&text);
     assert!(!text.contains("inst_1") && !text.contains("unknown/path"), "{text}");
 }
