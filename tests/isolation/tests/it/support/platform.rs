@@ -111,6 +111,7 @@ impl Platform {
         let auth = |name| accepted(identity.client.base(), name);
         let stock = {
             let config = atelier_stock::Config {
+                cache: None,
                 listen: localhost(),
                 database: db.service(atelier_stock::NAME, &atelier_stock::MIGRATIONS).await,
                 auth: auth(atelier_stock::NAME),
@@ -151,6 +152,7 @@ impl Platform {
         };
         let gpu = {
             let config = atelier_gpu::Config {
+                cache: None,
                 listen: localhost(),
                 database: db.service(atelier_gpu::NAME, &atelier_gpu::MIGRATIONS).await,
                 auth: auth(atelier_gpu::NAME),
@@ -180,6 +182,8 @@ impl Platform {
         };
         let jobs = {
             let config = atelier_jobs::Config {
+                cache: None,
+                progress: atelier_jobs::ProgressConfig::default(),
                 listen: localhost(),
                 worker_listen: localhost(),
                 database: db.service(atelier_jobs::NAME, &atelier_jobs::MIGRATIONS).await,
@@ -399,6 +403,7 @@ async fn start_gateway(services: &[Service], auth: AuthConfig, telemetry: Option
     };
     let many = 1_000_000;
     let config = atelier_gateway::Config {
+        cache: None,
         listen: public.local_addr().unwrap(),
         metrics_listen: internal.local_addr().unwrap(),
         public_url: base.parse().unwrap(),
