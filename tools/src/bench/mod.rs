@@ -1,5 +1,6 @@
 //! `cargo xtask bench NAME`: reproducible measurements. Each prints a table and a last line `NAME: key=value …`.
 
+mod fairness;
 mod plain;
 mod platform;
 mod reclaim;
@@ -43,7 +44,9 @@ pub(crate) enum Bench {
     Claims,
     /// The gateway beside HAProxy and nginx: requests per second, latency, CPU time
     Gateway,
-    /// What a tenant notices of another that sends far more than its share
+    /// What a tenant notices of another that sends far more than its share, at the gateway and one service
+    GatewayFairness,
+    /// What a tenant notices of another at full speed on the whole platform: requests, and waits of jobs
     Fairness,
     /// Sign-ins with a password, with one client and with many, beside the hashes that they need
     SignIn,
@@ -98,7 +101,7 @@ impl Bench {
             Self::Instances => ("bench_gpu", None),
             Self::Operator => ("bench_operator", None),
             Self::Gateway => ("bench_gateway", Some("gateway")),
-            Self::Fairness => ("bench_gateway", Some("fairness")),
+            Self::GatewayFairness => ("bench_gateway", Some("fairness")),
             Self::JobsEnqueue => ("bench_jobs", Some("enqueue")),
             Self::JobsIntake => ("bench_jobs", Some("intake")),
             Self::JobsDispatch => ("bench_jobs", Some("dispatch")),
@@ -106,7 +109,7 @@ impl Bench {
             Self::JobsReplay => ("bench_jobs", Some("replay")),
             Self::JobsFairness => ("bench_jobs", Some("fairness")),
             Self::JobsEta => ("bench_jobs", Some("eta")),
-            Self::JobsReclaim | Self::JobsRecovery => return None,
+            Self::Fairness | Self::JobsReclaim | Self::JobsRecovery => return None,
         })
     }
 
@@ -120,11 +123,12 @@ impl Bench {
             | Self::Scale
             | Self::HoldBack
             | Self::Instances
-            | Self::Fairness
+            | Self::GatewayFairness
             | Self::JobsEnqueue
             | Self::JobsIntake
             | Self::JobsDispatch => true,
             Self::Gateway
+            | Self::Fairness
             | Self::Operator
             | Self::JobsCore
             | Self::JobsReplay
@@ -147,6 +151,8 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let consent = Consent::new(args.yes);
     let Some((example, command)) = args.name.example() else {
         return match args.name {
+            Bench::Fairness if args.built => fairness::run(&args.rest).await,
+            Bench::Fairness => released(&args).await,
             Bench::JobsReclaim => reclaim::run(&args.rest).await,
             _ => recovery::run(&args.rest).await,
         };
@@ -203,6 +209,16 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         std::fs::remove_dir_all(&folder)?;
     }
     if ended == "exit status: 0" { Ok(()) } else { bail!("the benchmark failed ({ended})") }
+}
+
+/// Measures a platform of release programs: with this program as it is built with them.
+async fn released(args: &Args) -> anyhow::Result<()> {
+    build(&["--release", "--bins"]).await?;
+    let program = xtask::target().join("release").join("atelier-tools");
+    let mut bench = tokio::process::Command::new(program);
+    bench.args(["bench", &args.name.name(), "--built", "--"]).args(&args.rest);
+    ensure!(bench.status().await?.success(), "the benchmark failed");
+    Ok(())
 }
 
 /// Builds with the features of the whole workspace, as everything else: what both need is compiled once.

@@ -12,13 +12,13 @@ use xtask::packages::Consent;
 
 /// Starts a platform, lets `work` measure it, and stops it.
 pub(super) async fn measure(
+    needs: Needs,
     work: impl AsyncFnOnce(&Access, &Processes) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let (mut config, _) = Config::load()?;
     config.data.push("bench");
     config.otlp = None;
-    let (mut platform, _lock) =
-        up::start_for_bench(config, Consent::new(false), Needs { gateways: 1, jobs: true }).await?;
+    let (mut platform, _lock) = up::start_for_bench(config, Consent::new(false), needs).await?;
     let measured = measure_running(&mut platform, work).await;
     println!("stopping");
     platform.stop().await;

@@ -21,10 +21,13 @@ use super::{
     victims::{Processes, Victim},
     workers,
 };
-use crate::demo::{
-    Access,
-    client::{Api, text},
-    messages::{self, Listener},
+use crate::{
+    demo::{
+        Access,
+        client::{Api, text},
+        messages::{self, Listener},
+    },
+    up::Needs,
 };
 
 #[derive(Debug, Parser)]
@@ -52,7 +55,8 @@ const STEP: Duration = Duration::from_millis(70);
 pub(super) async fn run(rest: &[String]) -> anyhow::Result<()> {
     let name = "jobs-recovery".to_owned();
     let args = Args::try_parse_from(std::iter::once(&name).chain(rest))?;
-    measure(async |access, processes| recover(&args, access, processes).await).await
+    let needs = Needs { gateways: 1, jobs: true };
+    measure(needs, async |access, processes| recover(&args, access, processes).await).await
 }
 
 /// Seconds after a kill.
@@ -70,7 +74,7 @@ struct Seconds {
 async fn recover(args: &Args, access: &Access, processes: &Processes) -> anyhow::Result<()> {
     let credential = messages::credential(&designer(access).await).await?;
     sleep(SETTLED).await;
-    let mut plain = Plain::start(processes.broker_url());
+    let mut plain = Plain::start(processes.broker_url()?);
     let (mut all, mut all_plain, mut all_kills, mut keys) = (Vec::new(), Vec::new(), 0, String::new());
     println!("seconds after a kill until a job has succeeded that was submitted after it, p50 and maximum:");
     println!(

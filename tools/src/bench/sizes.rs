@@ -16,7 +16,8 @@ impl Bench {
                 "--instances 300 --few 100 --runs 500 --clients 4 --rate 20 --seconds 1 --warm-up-seconds 0 --waiting 20 --grants 3"
             }
             Self::Gateway => "--rounds 1 --seconds 1 --connections 4 --tokens 50 --unseen 200 --at-once",
-            Self::Fairness => "--rounds 1 --seconds 1 --connections 4 --times 2",
+            Self::GatewayFairness => "--rounds 1 --seconds 1 --connections 4 --times 2",
+            Self::Fairness => "--turns 1 --seconds 1 --connections 1 --batch 10 --urgent 100 --jobs 5",
             Self::Operator => "--units 10 --starts 4 --at-a-time 2 --steady-seconds 1",
             Self::JobsCore => "--gpus 80 --queued 500 --rounds 20",
             Self::JobsReplay => "--requests 300",
@@ -45,7 +46,12 @@ impl Bench {
             Self::Gateway => {
                 "hot_ratio distinct_ratio unseen_ratio plain_ratio p99_ratio large_ratio traced_ratio added_us"
             }
-            Self::Fairness => "victim_p99_ratio unlimited_p99_ratio victim_p99_ms unlimited_p99_ms",
+            Self::GatewayFairness => "victim_p99_ratio unlimited_p99_ratio victim_p99_ms unlimited_p99_ms",
+            Self::Fairness => {
+                "failed instances_alone_p99_ms instances_beside_p99_ms instances_ratio jobs_alone_p99_ms jobs_beside_p99_ms \
+                 jobs_ratio submit_alone_p99_ms submit_beside_p99_ms submit_ratio wait_alone_p99_ms wait_beside_p99_ms \
+                 wait_ratio"
+            }
             Self::Operator => "units p50_ms p99_ms writes_per_start steady_writes memory_per_unit_kib",
             Self::JobsCore => "p50_ms p99_ms starts_per_s rebuild_ms p99_50k_shapes_ms",
             Self::JobsReplay => "jct_mean jct_p99 fifo_mean load_share preempts",

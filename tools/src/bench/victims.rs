@@ -4,6 +4,7 @@ use std::{path::PathBuf, rc::Rc};
 
 use anyhow::{Context, anyhow, ensure};
 use nix::sys::signal::{Signal, kill};
+use rabbitmq::Broker;
 
 use crate::{
     process,
@@ -48,7 +49,7 @@ pub(super) struct Processes {
     postgres: Rc<Control>,
     /// What is in the command line of the broker, and of workers.
     broker: PathBuf,
-    broker_url: String,
+    broker_url: Result<String, String>,
     runner: PathBuf,
 }
 
@@ -59,14 +60,14 @@ impl Processes {
             jobs: control("jobs")?,
             postgres: control("postgres")?,
             broker: platform.data.join("rabbitmq"),
-            broker_url: platform.broker.as_ref().map_err(|why| anyhow!("no broker: {why}"))?.url(),
+            broker_url: platform.broker.as_ref().map(Broker::url).map_err(Clone::clone),
             runner: platform.programs.join("atelier-runner"),
         })
     }
 
     /// The address of the broker, for one who may do everything.
-    pub(super) fn broker_url(&self) -> String {
-        self.broker_url.clone()
+    pub(super) fn broker_url(&self) -> anyhow::Result<String> {
+        self.broker_url.clone().map_err(|why| anyhow!("no broker: {why}"))
     }
 
     /// Kills without a warning.
