@@ -1,6 +1,6 @@
 //! The connection to the broker: one per process. It is made again when it is lost, and with it everything on it.
 
-use std::{collections::HashSet, convert::Infallible, time::Duration};
+use std::{collections::HashSet, convert::Infallible, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use ids::{MqCredentialId, TenantId};
@@ -10,6 +10,7 @@ use secrecy::ExposeSecret as _;
 use service::{Process, Round};
 use tokio::{
     sync::{Mutex, watch},
+    task::JoinSet,
     time::{sleep, timeout},
 };
 
@@ -172,26 +173,35 @@ async fn session(state: &AppState, config: &MqConfig, pause: &mut Duration) -> a
     timed(topology::declare(&connection)).await?;
     *pause = PAUSES.0;
     state.door.link.send_replace(Link::Connected(HashSet::new()));
-    let [urgent, ordinary, unrouted, dead] = Intake::ALL.map(|queue| intake::run(state, &connection, queue));
+    let (connection, mut tasks) = (Arc::new(connection), JoinSet::new());
+    for queue in Intake::ALL {
+        tasks.spawn(intake::run(state.clone(), Arc::clone(&connection), queue));
+    }
     let (broken, repairs) = repair::channel();
-    let publisher = publisher::run(state, &connection, broken);
-    let repairs = repair::run(state, &connection, config, repairs);
-    let queues = declare_queues(state, &channel);
+    tasks.spawn(publisher::run(state.clone(), Arc::clone(&connection), broken));
+    tasks.spawn(repair::run(state.clone(), connection, config.clone(), repairs));
+    tasks.spawn(declare_queues(state.clone(), channel));
     tracing::info!("connected to the broker");
     state.metrics.broker_connected(true);
-    let (never, ..) = tokio::try_join!(urgent, ordinary, unrouted, dead, publisher, repairs, queues)?;
-    Ok(never)
+    first_to_end(tasks).await
+}
+
+/// Waits until one of the tasks has ended, and ends the others.
+pub(super) async fn first_to_end(
+    mut tasks: JoinSet<anyhow::Result<Infallible>>,
+) -> anyhow::Result<Infallible> {
+    tasks.join_next().await.context("no tasks")??
 }
 
 /// Declares the queues of tenants with credentials: now, and when there are more.
-async fn declare_queues(state: &AppState, channel: &Channel) -> anyhow::Result<Infallible> {
+async fn declare_queues(state: AppState, channel: Channel) -> anyhow::Result<Infallible> {
     let mut credentials = state.door.credentials.subscribe();
     loop {
         credentials.mark_unchanged();
-        match tenants(state).await {
+        match tenants(&state).await {
             Ok(tenants) => {
                 for tenant in tenants {
-                    state.door.declare(channel, tenant).await?;
+                    state.door.declare(&channel, tenant).await?;
                 }
             }
             Err(error) => tracing::warn!(error = format!("{error:#}"), "cannot read credentials"),

@@ -4,7 +4,7 @@
 
 use std::{
     convert::Infallible,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -21,12 +21,12 @@ use lapin::{
 };
 use tokio::{
     sync::Notify,
-    task::yield_now,
+    task::{JoinSet, yield_now},
     time::{Instant, sleep},
 };
 
 use super::{
-    door::timed,
+    door::{first_to_end, timed},
     lanes::{Acknowledgements, Batch, Check, Excess, Lanes, Owner, Waits},
     message::Message,
     model::Code,
@@ -41,15 +41,15 @@ const PREFETCH: u16 = u16::MAX;
 const RECEIVED: usize = 32;
 /// How long a batch waits for more messages while nothing else is done.
 const GATHER: Duration = Duration::from_millis(5);
-/// Transactions at a time.
+/// Transactions at a time, besides one that refuses what there was no room for: who floods keeps one busy with each.
 const TRANSACTIONS: usize = 2;
 /// Tenants whose uploads are looked for at a time.
 const CHECKS: usize = 16;
 
 /// Takes messages of a queue in until the channel is lost.
 pub(super) async fn run(
-    state: &AppState,
-    connection: &Connection,
+    state: AppState,
+    connection: Arc<Connection>,
     queue: Intake,
 ) -> anyhow::Result<Infallible> {
     let channel = timed(connection.create_channel()).await?;
@@ -57,20 +57,25 @@ pub(super) async fn run(
     let (tag, options) = ("".into(), BasicConsumeOptions::default());
     let consume = channel.basic_consume(queue.queue().into(), tag, options, FieldTable::default());
     let consumer = timed(consume).await?;
-    let flow = Flow {
+    let flow = Arc::new(Flow {
         state,
         channel,
         queue,
         lanes: Mutex::default(),
         to_take: Notify::new(),
         to_check: Notify::new(),
-    };
-    let (never, ..) = tokio::try_join!(flow.receive(consumer), flow.take_in(), flow.check())?;
-    Ok(never)
+    });
+    let (receiving, taking) = (Arc::clone(&flow), Arc::clone(&flow));
+    // a task each: whoever floods a queue keeps no other work waiting
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move { receiving.receive(consumer).await });
+    tasks.spawn(async move { taking.take_in().await });
+    tasks.spawn(async move { flow.check().await });
+    first_to_end(tasks).await
 }
 
-struct Flow<'a> {
-    state: &'a AppState,
+struct Flow {
+    state: AppState,
     channel: Channel,
     queue: Intake,
     lanes: Mutex<Lanes>,
@@ -80,7 +85,7 @@ struct Flow<'a> {
     to_check: Notify,
 }
 
-impl Flow<'_> {
+impl Flow {
     fn lanes(&self) -> MutexGuard<'_, Lanes> {
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -119,16 +124,14 @@ impl Flow<'_> {
         let mut running: FuturesUnordered<BoxFuture<'_, anyhow::Result<bool>>> = FuturesUnordered::new();
         let mut refuses = false;
         loop {
-            while running.len() < TRANSACTIONS {
-                let excess = if refuses { Vec::new() } else { self.lanes().take_excess() };
-                if !excess.is_empty() {
-                    refuses = true;
-                    running.push(Box::pin(async move { self.refuse(excess).await.map(|()| true) }));
-                } else if let Some(batch) = { self.lanes().take() } {
-                    running.push(Box::pin(async move { self.take(batch).await.map(|()| false) }));
-                } else {
-                    break;
-                }
+            let excess = if refuses { Vec::new() } else { self.lanes().take_excess() };
+            if !excess.is_empty() {
+                refuses = true;
+                running.push(Box::pin(async move { self.refuse(excess).await.map(|()| true) }));
+            }
+            while running.len() < TRANSACTIONS + usize::from(refuses) {
+                let Some(batch) = ({ self.lanes().take() }) else { break };
+                running.push(Box::pin(async move { self.take(batch).await.map(|()| false) }));
             }
             tokio::select! {
                 Some(refused) = running.next() => {
@@ -147,7 +150,7 @@ impl Flow<'_> {
 
     async fn take(&self, batch: Batch) -> anyhow::Result<()> {
         let begun = Instant::now();
-        for outcome in take::settle(self.state, &batch.messages).await {
+        for outcome in take::settle(&self.state, &batch.messages).await {
             self.state.metrics.message_taken(outcome.as_str());
         }
         self.state.submitted.send_replace(());
@@ -159,7 +162,7 @@ impl Flow<'_> {
     }
 
     async fn refuse(&self, excess: Vec<Excess>) -> anyhow::Result<()> {
-        take::refuse_excess(self.state, &excess).await;
+        take::refuse_excess(&self.state, &excess).await;
         for _ in &excess {
             self.state.metrics.message_taken(Code::TooManyMessages.as_str());
         }
@@ -184,8 +187,8 @@ impl Flow<'_> {
             while running.len() < CHECKS {
                 let Some(check) = ({ self.lanes().take_unchecked() }) else { break };
                 running.push(Box::pin(async move {
-                    if let Some(tenant) = take::tenant(self.state, check.owner).await {
-                        take::confirm_uploads(self.state, tenant, check.messages()).await;
+                    if let Some(tenant) = take::tenant(&self.state, check.owner).await {
+                        take::confirm_uploads(&self.state, tenant, check.messages()).await;
                     }
                     check
                 }));

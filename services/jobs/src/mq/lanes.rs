@@ -28,8 +28,9 @@ const OVERHEAD: usize = 512;
 const BATCH: usize = 512;
 /// Those of a tenant while others wait, or are taken in.
 const QUANTUM: usize = 64;
-/// Messages whose uploads are looked for at a time, and messages that are refused at a time.
-const UNCHECKED: usize = 16;
+/// Messages whose uploads are looked for at a time: as many as are taken in, so that those do not wait for it. And messages that are
+/// refused at a time.
+const UNCHECKED: usize = BATCH;
 const EXCESS: usize = 4_096;
 
 /// A message that waits.
@@ -341,32 +342,38 @@ mod tests {
     #[test]
     fn messages_with_uploads_wait_beside_the_others() {
         let (mut lanes, owner, other) = (Lanes::default(), tenant(), tenant());
-        for tag in 0..40 {
+        let (batch, last) = (UNCHECKED as u64, 2 * UNCHECKED as u64 + 8);
+        for tag in 0..last {
             assert_eq!(lanes.push(owner, tag, message(0), true), Waits::ForCheck);
         }
-        push(&mut lanes, owner, 40..41);
-        lanes.push(other, 41, message(0), true);
+        push(&mut lanes, owner, last..last + 1);
+        lanes.push(other, last + 1, message(0), true);
         let first = lanes.take_unchecked().unwrap();
         assert_eq!((first.owner, first.messages().count()), (owner, UNCHECKED));
         let second = lanes.take_unchecked().unwrap();
         assert_eq!((second.owner, second.messages().count()), (other, 1));
         assert!(lanes.take_unchecked().is_none(), "one at a time of a tenant");
-        let batch = lanes.take().unwrap();
-        assert_eq!(owners(&batch), [(owner, 1)]);
+        let taken = lanes.take().unwrap();
+        assert_eq!(owners(&taken), [(owner, 1)]);
         lanes.checked(first);
         assert!(lanes.take().is_none(), "one at a time of a tenant");
-        assert_eq!(lanes.taken(&batch).single, [40]);
+        assert_eq!(lanes.taken(&taken).single, [last]);
         lanes.checked(second);
-        let batch = lanes.take().unwrap();
-        assert_eq!(owners(&batch), [(owner, UNCHECKED), (other, 1)]);
-        assert_eq!(lanes.taken(&batch), Acknowledgements { up_to: Some(15), single: vec![41] });
+        let taken = lanes.take().unwrap();
+        assert_eq!(owners(&taken), [(owner, QUANTUM), (other, 1)]);
+        let done = lanes.taken(&taken);
+        assert_eq!(done, Acknowledgements { up_to: Some(QUANTUM as u64 - 1), single: vec![last + 1] });
         for expected in [UNCHECKED, 8] {
             let check = lanes.take_unchecked().unwrap();
             assert_eq!(check.messages().count(), expected);
             lanes.checked(check);
         }
-        let batch = lanes.take().unwrap();
-        assert_eq!(lanes.taken(&batch).up_to, Some(39));
+        let taken: Vec<_> = std::iter::from_fn(|| {
+            let taken = lanes.take()?;
+            lanes.taken(&taken).up_to
+        })
+        .collect();
+        assert_eq!(taken, [QUANTUM as u64 + batch - 1, last - 1]);
         assert!(lanes.lanes.is_empty() && lanes.unacknowledged.is_empty());
     }
 }

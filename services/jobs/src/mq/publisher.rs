@@ -4,6 +4,7 @@
 use std::{
     collections::{HashMap, HashSet},
     convert::Infallible,
+    sync::Arc,
     time::Duration,
 };
 
@@ -53,10 +54,11 @@ struct Refused {
 
 /// Publishes until the channel is lost.
 pub(super) async fn run(
-    state: &AppState,
-    connection: &Connection,
+    state: AppState,
+    connection: Arc<Connection>,
     broken: Broken,
 ) -> anyhow::Result<Infallible> {
+    let state = &state;
     let channel = timed(connection.create_channel()).await?;
     timed(channel.confirm_select(ConfirmSelectOptions::default())).await?;
     let (owner, mut published) = (Uuid::new_v4(), state.door.published.subscribe());

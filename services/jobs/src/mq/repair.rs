@@ -2,7 +2,7 @@
 //! quorum queue forgets its own member of it: the queue then never has a leader, and takes and gives nothing
 //! (rabbitmq/rabbitmq-server#15725). What the queue held is lost with the crash; the rest waits in the outbox.
 
-use std::{convert::Infallible, time::Duration};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, ensure};
 use ids::TenantId;
@@ -31,9 +31,9 @@ pub(super) fn channel() -> (Broken, mpsc::Receiver<TenantId>) {
 
 /// Replaces what is reported, until the connection is lost.
 pub(super) async fn run(
-    state: &AppState,
-    connection: &Connection,
-    config: &MqConfig,
+    state: AppState,
+    connection: Arc<Connection>,
+    config: MqConfig,
     mut broken: mpsc::Receiver<TenantId>,
 ) -> anyhow::Result<Infallible> {
     let management = config.management_url.as_ref().map(Management::new).transpose()?;
@@ -44,7 +44,7 @@ pub(super) async fn run(
             tracing::warn!(tenant.id = %tenant, "a queue of events takes nothing: see mq.management_url");
             continue;
         };
-        match replace(connection, management, tenant).await {
+        match replace(&connection, management, tenant).await {
             Ok(()) => {
                 tracing::warn!(tenant.id = %tenant, "a queue of events that took nothing was replaced");
                 state.door.forget(tenant);
