@@ -24,6 +24,7 @@ const MAX_URL: usize = 2048;
 #[schema(as = ServiceLink)]
 pub(crate) struct Link {
     /// Text of the link, 1 to 100 characters.
+    #[serde(deserialize_with = "api::text::nfc")]
     pub(crate) title: String,
     /// Address, `https` or `http`.
     pub(crate) url: String,

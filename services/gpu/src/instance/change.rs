@@ -40,7 +40,7 @@ use crate::{
 #[serde(deny_unknown_fields)]
 pub(crate) struct InstanceChange {
     /// New name, 1 to 63 characters.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "api::text::optional_nfc")]
     name: Option<String>,
     /// New GPU specification, by id or name. The price follows. Not while the instance holds a unit.
     #[serde(default)]

@@ -47,7 +47,7 @@ const MAX_NAME: usize = 63;
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewInstance {
     /// Name, 1 to 63 characters. Generated if absent.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "api::text::optional_nfc")]
     pub(crate) name: Option<String>,
     /// GPU specification, by id or name.
     pub(crate) gpu_spec: String,

@@ -18,6 +18,7 @@ const MAX_KEY: usize = 255;
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewVolume {
     /// Name, unique in the tenant.
+    #[serde(deserialize_with = "api::text::nfc")]
     name: String,
     /// Storage specification of volumes, by id or name.
     storage_spec: String,

@@ -31,6 +31,7 @@ const MAX_LINKS: i64 = 20;
 #[serde(deny_unknown_fields)]
 struct NewShareLink {
     /// What it is for, 1 to 100 characters.
+    #[serde(deserialize_with = "api::text::nfc")]
     name: String,
     /// One of the `public_ports`; the port of the service if absent.
     #[serde(default)]

@@ -17,6 +17,7 @@ const MAX_EMAIL: usize = 254;
 #[serde(deny_unknown_fields)]
 pub(super) struct Recipient {
     /// The e-mail address with which the person signs in. No user needs to have it yet.
+    #[serde(deserialize_with = "api::email::deserialize")]
     pub(super) email: String,
 }
 
@@ -41,7 +42,9 @@ impl Recipient {
         let Some(identity) = identity else { return Ok(false) };
         let account = identity.account(subject).await;
         let account = account.map_err(|cause| Error::Service { service: "The identity service", cause })?;
-        Ok(account.user.email.to_lowercase() == self.email.to_lowercase())
+        // one that was stored before may have another form
+        let form = |email: &str| api::email::canonical(email).to_lowercase();
+        Ok(form(&account.user.email) == form(&self.email))
     }
 }
 

@@ -39,7 +39,7 @@ impl Key {
         }
         let bare = PublicKey::new(key.key_data().clone(), "");
         let public_key = bare.to_openssh().map_err(|_| "cannot be written in OpenSSH format")?;
-        let comment = key.comment().as_str_lossy().to_owned();
+        let comment = api::text::composed(key.comment().as_str_lossy());
         Ok(Self { public_key: public_key.trim().to_owned(), fingerprint: fingerprint(&key), comment })
     }
 

@@ -24,7 +24,7 @@ const MAX_KEYS: i64 = 100;
 #[serde(deny_unknown_fields)]
 pub(super) struct NewSshKey {
     /// Name, 1 to 100 characters. The comment of the key if absent.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "api::text::optional_nfc")]
     name: Option<String>,
     /// The key in OpenSSH format, as in `~/.ssh/id_ed25519.pub`: ed25519 or ecdsa.
     public_key: String,

@@ -261,6 +261,31 @@ async fn a_link_for_one_person_opens_to_that_person_only() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_address_is_the_same_in_any_form() {
+    let (world, id) = World::with_port().await;
+    // as the identity service has it
+    let anne = world.person("zo\u{eb}@b\u{fc}cher.test");
+    for typed in
+        ["zo\u{eb}@xn--bcher-kva.test", "Zoe\u{308}@BU\u{308}CHER.test", "\u{ff5a}o\u{eb}@b\u{fc}cher.test"]
+    {
+        let made = create_for(&world.member(), id, json!({ "email": typed })).await.expect(201);
+        let _ = world.ticket(&parts(&made), &anne).await.expect(200);
+    }
+    let mut admin = world.db.admin().await;
+    let kept = "select distinct lower(recipient_email) from gpu.share_links";
+    let kept: Vec<String> = sqlx::query_scalar(kept).fetch_all(&mut admin).await.unwrap();
+    assert_eq!(kept, ["zo\u{eb}@b\u{fc}cher.test"]);
+    // one of an earlier release
+    let made = create_for(&world.member(), id, json!({ "email": kept[0] })).await.expect(201);
+    let earlier = "update gpu.share_links set recipient_email = $1";
+    sqlx::query(earlier).bind("zoe\u{308}@xn--bcher-kva.test").execute(&mut admin).await.unwrap();
+    let _ = world.ticket(&parts(&made), &anne).await.expect(200);
+    // the same of names
+    let named = json!({ "name": "Ko\u{308}ln", "expires_at": in_hours(24) });
+    assert_eq!(world.member().post(&path(id), named).await.expect(201).str("name"), "K\u{f6}ln");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_recipient_has_an_email_address() {
     let (world, id) = World::with_port().await;
     let refused = create_for(&world.member(), id, json!({ "email": "ann" })).await;

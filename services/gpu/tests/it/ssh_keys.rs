@@ -31,6 +31,10 @@ async fn a_user_has_keys_of_their_own() {
     let path = format!("/v1/ssh-keys/{}", added.str("id"));
     other.api.delete(&path).await.expect_problem(404, "not-found");
     let _ = person.api.delete(&path).await.expect(204);
+    let named = json!({ "public_key": person.public_key(), "name": "Zoe\u{308}" });
+    let added = person.api.post("/v1/ssh-keys", named).await.expect(201);
+    assert_eq!(added.str("name"), "Zo\u{eb}");
+    let _ = person.api.delete(&format!("/v1/ssh-keys/{}", added.str("id"))).await.expect(204);
     person.api.delete(&path).await.expect_problem(404, "not-found");
     for (pointer, body) in [
         ("/public_key", json!({ "public_key": "nonsense" })),
