@@ -26,10 +26,18 @@ impl Pool {
         self.hand_over(now);
         self.reserve(now, &mut decisions);
         let specs: Vec<SpecId> = self.fleet.specs.keys().copied().collect();
-        for spec in specs {
-            if self.queues.wants_any(spec) {
-                self.serve_quanta(spec, now, &mut decisions);
-                self.serve_all(spec, now, &mut decisions);
+        loop {
+            let before = decisions.len();
+            for spec in &specs {
+                if self.queues.wants_any(*spec) {
+                    self.serve_quanta(*spec, now, &mut decisions);
+                    self.serve_all(*spec, now, &mut decisions);
+                }
+            }
+            // a group that has lost its node may start jobs on a specification that was served before
+            let unbound = |decision: &Decision| matches!(decision, Decision::Unbind { .. });
+            if !decisions.iter().skip(before).any(unbound) {
+                break;
             }
         }
         self.preempt(now, &mut decisions);

@@ -129,6 +129,26 @@ fn groups_alternate_on_one_node() {
 }
 
 #[test]
+fn a_group_that_loses_its_node_starts_elsewhere_at_once() {
+    let mut pool = pool(1);
+    add(&mut pool, 2, 2, OTHER, Tenure::Firm);
+    let ask = |id, tenant, group, spec| {
+        job(id, tenant, |_, shape| (shape.group, shape.specs) = (strict(group), vec![spec]))
+    };
+    submit(&mut pool, ask(1, 1, 1, OTHER));
+    assert_eq!(started(&pool.round(START)), [1]);
+    // the group is on a node without workers of this specification, and leaves it when another one takes it
+    submit(&mut pool, ask(2, 1, 1, SPEC));
+    submit(&mut pool, ask(3, 2, 2, OTHER));
+    assert_eq!(started(&pool.round(START)), []);
+    end(&mut pool, 1, START + SECOND);
+    let mut decided = started(&pool.round(START + SECOND));
+    decided.sort_unstable();
+    assert_eq!(decided, [2, 3]);
+    check(&pool, START + SECOND);
+}
+
+#[test]
 fn a_group_with_many_jobs_yields_its_node_after_a_quantum() {
     let mut pool = pool(4);
     let ask = |id, tenant, group| job(id, tenant, |_, shape| shape.group = strict(group));

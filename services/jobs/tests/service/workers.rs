@@ -26,6 +26,7 @@ async fn the_service_survives_a_panic_of_each_worker() {
             "jobs.idempotency_keys",
             "jobs.makers",
             "jobs.outputs",
+            "jobs.progress",
             "jobs.rest",
             "jobs.revocations",
             "jobs.scheduler",
