@@ -26,7 +26,9 @@ const START_SECONDS: i64 = 600;
 /// An image of the tenant's own, and how it is run. The container runs as an ordinary user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = InstanceImage)]
+#[schema(as = InstanceImage, example = json!({
+    "reference": "ghcr.io/acme/flux:1", "ports": [{ "port": 8188, "is_public": true, "is_probe": true }],
+}))]
 pub(crate) struct OwnImage {
     /// Reference: `[registry/]name[:tag][@digest]`, with a tag or a digest. The cluster has to be able to pull it.
     reference: String,

@@ -37,7 +37,7 @@ async fn a_unit_is_started_and_stopped_after_a_panic_in_each_worker() {
     {
         assert!(names.iter().any(|known| known == name), "{name} is missing in {names:?}");
     }
-    assert_eq!(names.len(), 13, "{names:?}");
+    assert_eq!(names.len(), 14, "{names:?}");
     for (attempt, name) in (1..).zip(&names) {
         panic_once(workers, name).await;
         lab.set_instance(0, Some(lab.instance(0, attempt))).await;
@@ -114,7 +114,7 @@ async fn the_process_is_ready_while_its_watches_are_synced_and_its_workers_run()
     })
     .await;
     let workers = &process.workers;
-    assert_eq!(workers.names().len(), 14, "{:?}", workers.names());
+    assert_eq!(workers.names().len(), 15, "{:?}", workers.names());
     panic_once(workers, "operator.records").await;
     for _ in 0..3 {
         panic_once(workers, "operator.election").await;

@@ -153,6 +153,10 @@ async fn body(operation: &Operation, schema: &Value, caller: &Caller<'_>, filled
         let names: Vec<&str> = slot.name.split('/').skip(1).collect();
         set(operation, schema, &mut body, &names, value);
     }
+    if let Some(body) = body.as_object_mut().filter(|body| body.contains_key("image")) {
+        // it is in place of these
+        body.retain(|name, _| !["service", "version"].contains(&name.as_str()));
+    }
     let mut refresh = String::new();
     if body.to_string().contains("$refresh_token") {
         refresh = caller.person.sign_in(caller.gateway).await.str("refresh_token").to_owned();
