@@ -32,7 +32,7 @@ impl<'a> Planner<'a> {
         if let Some(guard) = self.guard_of(node) {
             return self.nominate(guard, node);
         }
-        let name = self.new_guard_name();
+        let name = self.new_guard_name(node);
         let guard = pods::guard(self.unit, &name, node, self.settings);
         self.plan.before_status.push(Action::CreatePod(Box::new(guard)));
         let pod = PodRef { namespace: names::SYSTEM_NAMESPACE.to_owned(), name, uid: None, version: None };

@@ -266,9 +266,10 @@ impl<'a> Planner<'a> {
         format!("{}-{}", self.unit.name_any(), self.name_suffix())
     }
 
-    /// The name for another guard.
-    pub(super) fn new_guard_name(&self) -> String {
-        format!("{}-guard-{}", self.unit.name_any(), self.name_suffix())
+    /// The name for another guard: not that of one for another node, or with another template.
+    pub(super) fn new_guard_name(&self, node: &str) -> String {
+        let what = format!("{} {node} {}", self.name_suffix(), self.template());
+        format!("{}-guard-{}", self.unit.name_any(), short_hash(what.as_bytes()))
     }
 
     fn name_suffix(&self) -> String {

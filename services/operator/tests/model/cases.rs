@@ -93,6 +93,27 @@ impl World {
     }
 }
 
+/// The operator is killed after it has made a guard for one node, and its unit starts on another one.
+#[test]
+fn a_guard_for_another_node_is_in_nobodys_way() {
+    let mut world = World::new(false);
+    for event in [
+        Event::Start(0, Fate::Fine),
+        Event::Reconcile(2, 2),
+        Event::Schedule,
+        Event::Cordon(0, true),
+        Event::Reconcile(2, 1),
+        Event::Schedule,
+        Event::Start(2, Fate::Fine),
+        Event::Reconcile(2, 1),
+    ] {
+        world.event(&event);
+    }
+    assert!(world.pods.iter().any(|pod| pod.role == Role::Guard), "there is no guard");
+    world.settle();
+    world.check_settled();
+}
+
 /// An instance whose pod was deleted on a lost node starts elsewhere, before that pod has ended.
 #[test]
 fn an_instance_deleted_on_a_lost_node_starts_elsewhere() {
