@@ -27,7 +27,7 @@ const START_SECONDS: i64 = 600;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = InstanceImage, example = json!({
-    "reference": "ghcr.io/acme/flux:1", "ports": [{ "port": 8188, "is_public": true, "is_probe": true }],
+    "reference": "ghcr.io/acme/flux:1", "ports": [{ "port": 8188, "is_public": true }], "storage_mount_path": "/data",
 }))]
 pub(crate) struct OwnImage {
     /// Reference: `[registry/]name[:tag][@digest]`, with a tag or a digest. The cluster has to be able to pull it.

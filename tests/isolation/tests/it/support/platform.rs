@@ -61,7 +61,7 @@ pub(crate) struct Platform {
     pub(crate) admin: Client,
     pub(crate) forge: Forge,
     /// The port of the readiness probes of all pods, whose addresses are local and whose process does not listen.
-    probed: u16,
+    pub(crate) probed: u16,
     _cluster: devcluster::Cluster,
     _objects: devs3::Server,
     _folder: tempfile::TempDir,

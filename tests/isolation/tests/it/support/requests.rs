@@ -31,6 +31,7 @@ fn overridden(operation: &str) -> Value {
         "create_ssh_key" | "create_instance_ssh_key" => json!({ "public_key": "$ssh_key" }),
         "create_share_link" => json!({ "expires_at": "$in_an_hour" }),
         "create_api_key" => json!({ "scopes": ["instances:read"] }),
+        "put_platform_quota" => json!({ "own_images": true }),
         "put_platform_budget" => json!({ "amount": "1000", "currency": "EUR" }),
         "create_service" => json!({ "service": "$unique", "template": {
             "image": "shell:2", "ports": [{ "port": 80, "is_public": true, "is_probe": true }],

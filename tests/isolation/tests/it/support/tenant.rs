@@ -163,8 +163,8 @@ async fn create(platform: &Platform, name: &'static str, hosts: &[String; 2], de
     let path = format!("/v1/instances/{running}");
     let key = json!({ "name": format!("{name}-key"), "public_key": ssh_key() });
     let key = client.post(&format!("{path}/ssh-keys"), key).await.expect(201).str("id").to_owned();
-    let image =
-        json!({ "reference": "shell:1", "ports": [{ "port": 8188, "is_public": true, "is_probe": true }] });
+    let image = json!({ "reference": "shell:1", "storage_mount_path": "/workspace/storage",
+        "ports": [{ "port": platform.probed, "is_public": true }] });
     let order = json!({ "gpu_spec": "small", "image": image, "name": format!("{name}-held") });
     let held = client.post("/v1/instances", order).await.expect(202).str("id").to_owned();
     let held_path = format!("/v1/instances/{held}");
