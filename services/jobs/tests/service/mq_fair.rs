@@ -216,6 +216,12 @@ async fn mq_of_a_flood_only_some_messages_are_recorded() {
     let recorded: i64 =
         sqlx::query_scalar("select count(*) from jobs.mq_dead").fetch_one(&mut conn).await.unwrap();
     assert!((900..=1_000).contains(&recorded), "{recorded}");
+    // the newest are kept: had all been recorded, none of the first ones would be left
+    let first: Vec<Uuid> =
+        posts[..400].iter().map(|post| post.headers["reqNo"].as_str().unwrap().parse().unwrap()).collect();
+    let of_first = "select count(*) from jobs.mq_dead where req_no = any($1)";
+    let of_first: i64 = sqlx::query_scalar(of_first).bind(&first).fetch_one(&mut conn).await.unwrap();
+    assert!(of_first > 0, "each message of the flood was recorded");
     service.stop().await;
 }
 
