@@ -21,7 +21,11 @@ function write(response: ServerResponse, { status, headers, body, stream }: Mock
   }
   const end = new AbortController();
   response.on("close", () => end.abort());
-  stream((text) => response.write(text), end.signal);
+  stream(
+    (text) => response.write(text),
+    end.signal,
+    () => response.end(),
+  );
 }
 
 async function middleware() {

@@ -1,10 +1,12 @@
 import { problems } from "../src/api/generated/problems";
+import { type Change, change } from "./change.ts";
+import { follow } from "./events.ts";
 import { SESSION_COOKIE } from "./handlers/sessions.ts";
 import { forEveryone, handlers, type Mocked } from "./handlers.ts";
 import { operations } from "./operations.ts";
 import { makeWorld } from "./seed.ts";
 import { type Caller, type Context, type MockReply, type MockRequest, Refusal, Reply } from "./types.ts";
-import { nextId, type Provocation, type World } from "./world.ts";
+import type { Provocation, World } from "./world.ts";
 
 interface Route {
   name: Mocked;
@@ -43,6 +45,16 @@ export class MockServer {
       world.provoked.push(request.body as Provocation);
       return { status: 204, headers: {} };
     }
+    if (request.path === "/mock/cut") {
+      for (const { end } of world.streams) end();
+      return { status: 200, headers: { "content-type": "application/json" }, body: world.streams.size };
+    }
+    if (request.path === "/mock/streams")
+      return { status: 200, headers: { "content-type": "application/json" }, body: world.streams.size };
+    if (request.path === "/mock/change") {
+      change(world, request.body as Change);
+      return { status: 204, headers: {} };
+    }
     try {
       const reply = await answer(world, request);
       return { ...reply, headers: { ...reply.headers, "x-request-id": requestId } };
@@ -68,6 +80,7 @@ function refuse({ slug, more }: Refusal, requestId: string): MockReply {
       status,
       detail: more.detail ?? `${title}.`,
       ...(more.errors && { errors: more.errors }),
+      ...more.members,
     },
   };
 }
@@ -92,7 +105,8 @@ async function answer(world: World, request: MockRequest): Promise<MockReply> {
   const caller = callerOf(world, request);
   if (request.path === "/v1/events" && request.headers.get("accept") === "text/event-stream") {
     if (!caller) throw new Refusal("unauthenticated");
-    return follow(world);
+    await provoked(world, "listEvents");
+    return follow(world, request, caller);
   }
   const route = routes.find((it) => it.method === request.method && it.pattern.test(request.path));
   if (!route) throw new Refusal("no-such-route");
@@ -129,22 +143,4 @@ function run(world: World, request: MockRequest, route: Route, caller: Caller | 
     // a copy: what was answered does not change afterwards
     ...(reply.body !== undefined && { body: structuredClone(reply.body) }),
   };
-}
-
-function follow(world: World): MockReply {
-  return {
-    status: 200,
-    headers: { "content-type": "text/event-stream", "cache-control": "no-store" },
-    stream: (send, signal) => {
-      send(": open\n\n");
-      world.streams.add(send);
-      signal.addEventListener("abort", () => world.streams.delete(send));
-    },
-  };
-}
-
-/** Sends an event to everybody who follows. */
-export function emit(world: World, type: string, event: object) {
-  for (const send of world.streams)
-    send(`id: ${nextId(world, "evt")}\nevent: ${type}\ndata: ${JSON.stringify(event)}\n\n`);
 }

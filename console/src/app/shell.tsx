@@ -1,6 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { Outlet, useRouterState } from "@tanstack/react-router";
 import { lazy, Suspense, useEffect, useRef, useState } from "react";
+import { followInstances } from "@/api/instances/follow";
 import { followLive } from "@/api/live";
 import { followSession, useMe } from "@/api/session";
 import { useText } from "@/i18n";
@@ -60,7 +61,11 @@ function useLive() {
     if (!tenant_id) return;
     const end = new AbortController();
     followLive(client, end.signal);
-    return () => end.abort();
+    const endInstances = followInstances(client);
+    return () => {
+      end.abort();
+      endInstances();
+    };
   }, [client, tenant_id]);
 }
 

@@ -11,6 +11,12 @@ export function formatDuration(seconds: number): string {
   return m > 0 ? `${m}m ${two(s)}s` : `${s}s`;
 }
 
+/** Which of two moments is earlier (negative: the first), to the microseconds that `Date` drops. */
+export function compareTimes(a: string, b: string): number {
+  const fraction = (text: string) => (/\.(\d+)/.exec(text)?.[1] ?? "").padEnd(9, "0");
+  return Date.parse(a) - Date.parse(b) || fraction(a).localeCompare(fraction(b));
+}
+
 /** "5 minutes ago", "in 3 days". Below a minute, "now". */
 export function formatRelative(at: string, now: number, language: string): string {
   const seconds = Math.round((Date.parse(at) - now) / 1000);

@@ -1,0 +1,31 @@
+import type { Catalogue } from "..";
+
+export const instances: Catalogue["instances"] = {
+  title: "实例",
+  running: "运行中",
+  starting: "启动中",
+  restarting: "重启中",
+  waiting: "排队中",
+  stopping: "停止中",
+  stopped: "已停止",
+  held: "已停止，保留 GPU",
+  notStarted: "启动失败",
+  failed: "故障",
+  deleting: "删除中",
+  notStart: "未能启动 {name}",
+  notStop: "未能停止 {name}",
+  notRestart: "未能重启 {name}",
+  notDelete: "未能删除 {name}",
+  notRelease: "{name} 的 GPU 仍被保留",
+  managed: "此实例由 {service} 服务管理，只有该服务能启动、停止和删除它。",
+  notWhile: "当前状态（{state}）下不可用。",
+  quotaExceeded: "{quota}配额已用完：{used} / {limit}。请停止或删除不需要的，或联系管理员提高配额。",
+  quotaInstances: "实例",
+  quotaGpus: "GPU ",
+  quotaStorages: "存储",
+  quotaStorageGib: "存储容量（GiB）",
+  costExceeded:
+    "所有实例每小时合计不得超过 {limit}。目前 {used}，此项增加 {requested}。请停止其他实例，或选择更便宜的 GPU。",
+  budgetExhausted: "工作室的预算在 {when} 之前不允许此操作。请选择更便宜的 GPU，或联系管理员提高预算。",
+  budgetExhaustedOpen: "工作室的预算不允许此操作。请选择更便宜的 GPU，或联系管理员提高预算。",
+};
