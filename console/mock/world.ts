@@ -6,6 +6,7 @@ import type {
   GpuSpec,
   Instance,
   Invitation,
+  Language,
   Limits,
   LinkedAccount,
   Member,
@@ -34,6 +35,7 @@ export interface Account {
   linked: LinkedAccount[];
   /** Failed attempts since the last sign-in. */
   failures: number;
+  language: Language | null;
 }
 
 export interface Provocation {

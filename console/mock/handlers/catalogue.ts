@@ -1,5 +1,6 @@
 import type { Use } from "../../src/api/generated/types";
-import { type Handlers, page, pageOf } from "../handlers.ts";
+import type { Handlers } from "../handlers.ts";
+import { page, pageOf } from "../page.ts";
 import { type Context, Refusal } from "../types.ts";
 import type { World } from "../world.ts";
 

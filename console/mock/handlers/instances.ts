@@ -1,7 +1,8 @@
 import type { Instance, NewInstance, Quote } from "../../src/api/generated/types";
 import { alternativesTo, releaseHold, remove, restart, start, stop } from "../drive.ts";
 import { eventsOf, record } from "../events.ts";
-import { type Handlers, pageOf } from "../handlers.ts";
+import type { Handlers } from "../handlers.ts";
+import { pageOf } from "../page.ts";
 import { type Context, Refusal, Reply } from "../types.ts";
 import { daysAgo, type Kept, makeSortedId, nextId, now } from "../world.ts";
 import { usedBy } from "./catalogue.ts";

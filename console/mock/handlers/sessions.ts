@@ -1,5 +1,6 @@
 import type { Credentials, Role, SessionTokens, TenantId } from "../../src/api/generated/types";
-import { type Handlers, page } from "../handlers.ts";
+import type { Handlers } from "../handlers.ts";
+import { page } from "../page.ts";
 import { type Context, Refusal, Reply } from "../types.ts";
 import { type Account, daysAgo, nextId, now, type World } from "../world.ts";
 
@@ -90,6 +91,13 @@ export const sessions = {
         .filter((it) => it.user_id === caller.user.id)
         .map(({ user_id: _, secret: __, ...it }) => ({ ...it, current: it.id === caller.session.id })),
     ),
+  updateSession: ({ world, caller, body }) => {
+    const membership = membershipsOf(world, caller.user.id).find((it) => it.tenant.id === body.tenant_id);
+    if (!membership) throw new Refusal("not-a-member");
+    if (membership.state !== "active") throw new Refusal("tenant-suspended");
+    caller.session.tenant_id = body.tenant_id;
+    return { tenant: membership.tenant, role: membership.role };
+  },
   endSession: ({ world, caller }) => {
     world.sessions = world.sessions.filter((it) => it.id !== caller.session.id);
     return new Reply<void>(undefined, 204, {

@@ -1,5 +1,6 @@
 import type { NewStorage, Storage } from "../../src/api/generated/types";
-import { type Handlers, pageOf } from "../handlers.ts";
+import type { Handlers } from "../handlers.ts";
+import { pageOf } from "../page.ts";
 import { type Context, Refusal, Reply } from "../types.ts";
 import { nextId, now } from "../world.ts";
 
