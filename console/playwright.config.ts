@@ -1,6 +1,6 @@
 import { defineConfig } from "@playwright/test";
 
-const PORT = 4178;
+const PORT = Number(process.env.PORT ?? 4178);
 
 export default defineConfig({
   testDir: "e2e",

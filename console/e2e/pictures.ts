@@ -33,6 +33,46 @@ const pictures: Picture[] = [
   },
   { name: "invitations", path: "/invitations", person: "lena" },
   { name: "invitations-none", path: "/invitations", person: "ines" },
+  { name: "instances", path: "/instances", person: "mira" },
+  { name: "instances-viewer", path: "/instances", person: "jonas" },
+  {
+    name: "instances-chosen",
+    path: "/instances",
+    person: "mira",
+    open: async (page) => {
+      for (const name of ["storyboard", "lora-heroine", "poster-march"])
+        await page.getByRole("row").filter({ hasText: name }).getByRole("checkbox").check();
+    },
+  },
+  {
+    name: "instances-menu",
+    path: "/instances",
+    person: "mira",
+    open: async (page) => {
+      await page.getByRole("row").filter({ hasText: "trailer-frames" }).getByRole("button").last().click();
+      await page.getByRole("menu").waitFor();
+    },
+  },
+  {
+    name: "instances-delete",
+    path: "/instances",
+    person: "mira",
+    open: async (page) => {
+      await page.getByRole("row").filter({ hasText: "character-sheets" }).getByRole("button").last().click();
+      await page.getByRole("menuitem").last().click();
+      await page.getByRole("alertdialog").getByText("heroine-sheets").waitFor();
+    },
+  },
+  {
+    name: "instances-empty",
+    path: "/instances",
+    person: "mira",
+    open: async (page) => {
+      await page.request.post("/mock/change", { data: { empty: true } });
+      await page.reload();
+    },
+  },
+  { name: "instances-none-found", path: "/instances?name=zzz", person: "mira" },
   { name: "members", path: "/members", person: "mira" },
   { name: "members-viewer", path: "/members", person: "jonas" },
   { name: "members-invite", path: "/members?open=invite", person: "mira" },

@@ -28,7 +28,7 @@ export function useLoaded<T, Data, Key extends QueryKey>(
 
 /** The same for a list that is read page by page. */
 export function useLoadedPages<Page, Key extends QueryKey, Cursor>(
-  options: UseSuspenseInfiniteQueryOptions<Page, Error, InfiniteData<Page, Cursor>, Key, Cursor>,
+  options: UseSuspenseInfiniteQueryOptions<Page, Error, InfiniteData<Page>, Key, Cursor>,
 ) {
   useReadBefore(options.queryKey);
   return useSuspenseInfiniteQuery(options);

@@ -35,6 +35,17 @@ export function formatTime(at: string, language: string): string {
   );
 }
 
+/** "14:02" of today, else with the day before it. */
+export function formatClock(at: string, language: string): string {
+  const date = new Date(at);
+  const isToday = date.toDateString() === new Date().toDateString();
+  return new Intl.DateTimeFormat(locale(language), {
+    ...(!isToday && { weekday: "short", day: "numeric", month: "short" }),
+    hour: "2-digit",
+    minute: "2-digit",
+  }).format(date);
+}
+
 /** "26 Nov 2026". */
 export function formatDay(at: string, language: string): string {
   return new Intl.DateTimeFormat(locale(language), { dateStyle: "medium" }).format(new Date(at));

@@ -1,5 +1,5 @@
 import { ApiError } from "@/api/problem";
-import { useText } from "@/i18n";
+import { type Text, useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
 import { parseAmount } from "@/lib/money";
 import { describe } from "@/ui/error";
@@ -20,7 +20,7 @@ export function useDescribe(): (error: unknown) => string {
     const currency = text(error, "currency");
     if (error.is("quota-exceeded") && limit !== null && used !== null)
       return t("instances.quotaExceeded", {
-        quota: quotaName(String(text(error, "quota") ?? "")),
+        quota: quotaName(String(text(error, "quota") ?? ""), t),
         limit,
         used,
       });
@@ -38,12 +38,12 @@ export function useDescribe(): (error: unknown) => string {
     }
     return describe(error, t);
   };
+}
 
-  function quotaName(name: string) {
-    if (name === "instances") return t("instances.quotaInstances");
-    if (name === "gpus") return t("instances.quotaGpus");
-    if (name === "storages") return t("instances.quotaStorages");
-    if (name === "storage_gib") return t("instances.quotaStorageGib");
-    return name.replace(/^gpus of /, "");
-  }
+function quotaName(name: string, t: Text) {
+  if (name === "instances") return t("instances.quotaInstances");
+  if (name === "gpus") return t("instances.quotaGpus");
+  if (name === "storages") return t("instances.quotaStorages");
+  if (name === "storage_gib") return t("instances.quotaStorageGib");
+  return name.replace(/^gpus of /, "");
 }
