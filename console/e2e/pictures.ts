@@ -73,6 +73,40 @@ const pictures: Picture[] = [
     },
   },
   { name: "instances-none-found", path: "/instances?name=zzz", person: "mira" },
+  {
+    name: "start",
+    path: "/instances/new?gpu=4090-small-4-1",
+    person: "mira",
+    open: async (page) => void (await page.getByRole("status").filter({ hasText: "uk-1" }).first().waitFor()),
+  },
+  {
+    name: "start-full",
+    path: "/instances/new?gpu=a100-small-4-1",
+    person: "mira",
+    open: async (page) => void (await page.getByRole("status").filter({ hasText: "14" }).first().waitFor()),
+  },
+  {
+    name: "start-like",
+    path: "/instances/new",
+    person: "ines",
+    open: async (page) => {
+      await page.locator("[name=storage][value=existing]").check();
+      await page.locator("[name=gpu_spec][value=h100-small-16-1]").click({ force: true });
+      for (const part of await page.locator("form button[aria-expanded=false][aria-controls]").all())
+        await part.click();
+    },
+  },
+  {
+    name: "start-errors",
+    path: "/instances/new",
+    person: "mira",
+    open: async (page) => {
+      await page.locator("[name='new_storage.name']").fill("");
+      await page.locator("[name='idle_stop.after_seconds']").fill("5");
+      await page.locator("[name=name]").press("Enter");
+      await page.locator("[aria-invalid=true]").first().waitFor();
+    },
+  },
   { name: "members", path: "/members", person: "mira" },
   { name: "members-viewer", path: "/members", person: "jonas" },
   { name: "members-invite", path: "/members?open=invite", person: "mira" },

@@ -14,6 +14,15 @@ export function parseAmount(text: string): Amount {
 export const costOf = (pricePerHour: string, seconds: number): Amount =>
   (parseAmount(pricePerHour) * BigInt(Math.floor(seconds))) / 3600n;
 
+/** What a whole day costs. */
+export const perDay = (pricePerHour: string): Amount => parseAmount(pricePerHour) * 24n;
+
+/** Whether what is spent and what is added is more than the limit. */
+export const isOver = (limit: string, used: string | undefined, added: string): boolean =>
+  parseAmount(used ?? "0") + parseAmount(added) > parseAmount(limit);
+
+export const minus = (a: string, b: string): Amount => parseAmount(a) - parseAmount(b);
+
 /** Sums of different currencies are never added. */
 export type Totals = ReadonlyMap<string, Amount>;
 

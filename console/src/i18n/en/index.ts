@@ -6,6 +6,7 @@ import { nav } from "./nav";
 import { problems } from "./problems";
 import { reasons } from "./reasons";
 import { signIn } from "./sign-in";
+import { start } from "./start";
 import { ui } from "./ui";
 
-export const en = { ui, nav, problems, signIn, account, members, keys, instances, reasons } as const;
+export const en = { ui, nav, problems, signIn, account, members, keys, instances, reasons, start } as const;

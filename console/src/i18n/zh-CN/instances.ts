@@ -111,7 +111,7 @@ export const instances: Catalogue["instances"] = {
   bulkOk: "完成",
   bulkTitle: "操作结果",
   bulkHint: "被拒绝的实例保持原状。",
-  changed: "{name}：{state}",
+  changed: "{name} 现在是：{state}",
   goTo: "实例 {name}",
   commandStart: "启动 {name} · {price}",
   commandStop: "停止 {name}",
