@@ -1,7 +1,7 @@
 import type { Page } from "@playwright/test";
 import { accessible, expect, fits, test } from "./fixtures";
 
-const gpu = (page: Page, name: string) => page.locator(`[name=gpu_spec][value=${name}]`);
+const gpu = (page: Page, name: string) => page.locator(`[name=gpu_spec][value="${name}"]`);
 const summary = (page: Page) => page.getByRole("region", { name: "Summary" });
 const change = (page: Page, data: object) => page.request.post("/mock/change", { data });
 
@@ -37,6 +37,7 @@ test("starts with a new storage, the price before the press, and goes to its pag
 test("by keyboard alone", async ({ page, as }) => {
   await as("mira");
   await page.goto("/instances");
+  await expect(page.getByRole("heading", { level: 1 })).toBeVisible();
   await page.keyboard.press("g");
   await page.keyboard.press("n");
   await expect(page.getByRole("main")).toBeFocused();
@@ -107,7 +108,7 @@ test.describe("refused", () => {
     await page.locator("[name='new_storage.size_gib']").fill("0");
     await page.locator("[name=name]").press("Enter");
     await expect(page.locator("[name='new_storage.size_gib']")).toBeFocused();
-    await expect(page.getByText("A whole number of GiB, from 1 to 2048.")).toBeVisible();
+    await expect(page.getByText("A whole number of GiB, from 1 to 2,048.")).toBeVisible();
     await page.locator("[name='new_storage.size_gib']").fill("40");
     await page.locator("[name='new_storage.name']").fill("act-2-files");
     await page.getByRole("button", { name: /^Environment/ }).click();
