@@ -148,11 +148,31 @@ const pictures: Picture[] = [
     path: "/account/sign-in",
     person: "mira",
     open: async (page) => {
-      await page.getByRole("region").nth(1).getByRole("button").click();
+      await page.getByRole("region").first().getByRole("button").last().click();
       await page.getByRole("dialog").getByRole("img").waitFor();
     },
   },
   { name: "account-sessions", path: "/account/sessions", person: "mira" },
+  {
+    name: "studios",
+    path: "/members",
+    person: "jonas",
+    open: async (page) => {
+      await openSidebar(page);
+      await page.getByRole("button", { name: /Northlight Studio/ }).click();
+      await page.getByRole("menu").waitFor();
+    },
+  },
+  {
+    name: "person",
+    path: "/members",
+    person: "mira",
+    open: async (page) => {
+      await openSidebar(page);
+      await page.getByRole("button", { name: /Mira Okafor mira@/ }).click();
+      await page.getByRole("menu").waitFor();
+    },
+  },
   {
     name: "palette",
     path: "/members",
@@ -177,6 +197,11 @@ const pictures: Picture[] = [
   { name: "parts", path: "/parts.html" },
 ];
 
+/** On a narrow screen it is behind a button. */
+async function openSidebar(page: Page) {
+  if ((page.viewportSize()?.width ?? 0) < 500) await page.getByRole("banner").getByRole("button").click();
+}
+
 const looks = [
   { look: "light", theme: "light", language: "en", width: 1360 },
   { look: "dark", theme: "dark", language: "en", width: 1360 },
@@ -193,7 +218,7 @@ for (const { name, path, person, open } of pictures)
       await choose(rest);
       if (person) await as(person);
       await page.goto(path);
-      await page.getByRole("heading", { level: 1 }).waitFor();
+      await page.locator("h1").first().waitFor();
       await open?.(page);
       await page.evaluate(() => document.fonts.ready);
       await page.screenshot({ path: `pictures/${name}-${look}.png`, fullPage: true, animations: "disabled" });

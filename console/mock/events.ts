@@ -7,7 +7,7 @@ import type {
   TenantId,
 } from "../src/api/generated/types";
 import { type Caller, type MockReply, type MockRequest, Refusal } from "./types.ts";
-import { nextId, now, type World } from "./world.ts";
+import { nextId, now, type Stream, type World } from "./world.ts";
 
 export const eventsOf = (world: World, tenant: TenantId | null) =>
   world.events.filter((it) => it.tenant_id === tenant);
@@ -49,10 +49,11 @@ export function follow(world: World, request: MockRequest, caller: Caller): Mock
   return {
     status: 200,
     headers: { "content-type": "text/event-stream", "cache-control": "no-store" },
-    stream: (send, signal, end) => {
+    stream: ({ send, end }, signal) => {
       send(`retry: 1000\nid: ${after}\n\n`);
       for (const event of known) if (event.sequence > after) send(asText(event));
-      const stream = {
+      const stream: Stream = {
+        user_id: caller.user.id,
         tenant_id: tenant,
         send,
         end: () => {

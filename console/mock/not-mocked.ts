@@ -136,6 +136,7 @@ export const notMocked = [
   "listTenantJobEvents",
   "listTenants",
   "listUsage",
+  "listUserMemberships",
   "listUsers",
   "listWebhookDeliveries",
   "listWebhooks",

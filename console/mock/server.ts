@@ -105,6 +105,7 @@ async function answer(world: World, request: MockRequest): Promise<MockReply> {
   const caller = callerOf(world, request);
   if (request.path === "/v1/events" && request.headers.get("accept") === "text/event-stream") {
     if (!caller) throw new Refusal("unauthenticated");
+    if (!caller.session.tenant_id) throw new Refusal("forbidden");
     await provoked(world, "listEvents");
     return follow(world, request, caller);
   }

@@ -19,7 +19,7 @@ export interface MockReply {
   /** JSON, unless it is a stream. */
   body?: unknown;
   /** Server-sent events, until the signal, or until the server ends them. */
-  stream?: (send: (text: string) => void, signal: AbortSignal, end: () => void) => void;
+  stream?: (line: { send: (text: string) => void; end: () => void }, signal: AbortSignal) => void;
 }
 
 /** Who asks. Handlers of operations that need no sign-in find null. */

@@ -38,6 +38,13 @@ export interface Account {
   language: Language | null;
 }
 
+export interface Stream {
+  user_id: UserId;
+  user_id: UserId;
+  send: (text: string) => void;
+  end: () => void;
+}
+
 export interface Provocation {
   operation: OperationName;
   /** A refusal; without, only the delay. */
@@ -61,6 +68,7 @@ export interface Kept {
 }
 
 export interface Stream {
+  user_id: UserId;
   tenant_id: TenantId | null;
   send: (text: string) => void;
   end: () => void;

@@ -3,7 +3,7 @@ import { Outlet, useRouterState } from "@tanstack/react-router";
 import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { followInstances } from "@/api/instances/follow";
 import { followLive } from "@/api/live";
-import { followSession, useMe } from "@/api/session";
+import { followSession, me, sessionChanged, useMe } from "@/api/session";
 import { useText } from "@/i18n";
 import { useKeys } from "./keys";
 import { Announcer } from "./progress";
@@ -60,7 +60,10 @@ function useLive() {
   useEffect(() => {
     if (!tenant_id) return;
     const end = new AbortController();
-    followLive(client, end.signal);
+    followLive(client, end.signal, async () => {
+      const now = await client.fetchQuery({ ...me, staleTime: 0 });
+      if (now.tenant_id !== tenant_id) sessionChanged("session-changed");
+    });
     const endInstances = followInstances(client);
     return () => {
       end.abort();
