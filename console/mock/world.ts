@@ -38,13 +38,6 @@ export interface Account {
   language: Language | null;
 }
 
-export interface Stream {
-  user_id: UserId;
-  user_id: UserId;
-  send: (text: string) => void;
-  end: () => void;
-}
-
 export interface Provocation {
   operation: OperationName;
   /** A refusal; without, only the delay. */

@@ -3,7 +3,7 @@ import { type ReactNode, useState } from "react";
 import type { Instance } from "@/api/generated/types";
 import { useMe } from "@/api/session";
 import { actOn, type InstanceAction, whyNotNow } from "@/domain/instances/acts";
-import { Stays } from "@/domain/instances/delete";
+import { Stays } from "@/domain/instances/delete-dialog";
 import { useDescribe } from "@/domain/instances/describe";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
@@ -23,7 +23,7 @@ interface Result {
 const TOGETHER = 4;
 
 /** What can be done with all that are chosen, and what became of each. In place of the filter while some are. */
-export function Bulk({
+export default function Bulk({
   items,
   onEnd,
   children,

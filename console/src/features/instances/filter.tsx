@@ -1,20 +1,23 @@
-import { getRouteApi } from "@tanstack/react-router";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { clsx } from "clsx";
 import { Search } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
 import type { InstanceState } from "@/api/generated/types";
 import type { InstanceFilter } from "@/api/instances/cache";
 import { useText } from "@/i18n";
-import { Select } from "@/ui/select";
 
 const route = getRouteApi("/_app/instances/");
 
 /** While somebody types, the address is left alone for this long. */
 const TYPING = 250;
 
+/** Those that people look for; others can be given in the address. */
+const offered = ["running", "pending", "starting", "stopped"] as const satisfies InstanceState[];
+
 export function Filter({ filter }: { filter: InstanceFilter }) {
   const { t } = useText();
   const navigate = route.useNavigate();
-  const states: Record<InstanceState, string> = {
+  const words: Record<InstanceState, string> = {
     pending: t("instances.pending"),
     starting: t("instances.starting"),
     running: t("instances.running"),
@@ -22,28 +25,42 @@ export function Filter({ filter }: { filter: InstanceFilter }) {
     stopped: t("instances.stopped"),
     deleting: t("instances.deleting"),
   };
-  const go = (change: InstanceFilter) =>
-    void navigate({
-      search: (old) => {
-        const next = { ...old, ...change };
-        return { ...(next.name && { name: next.name }), ...(next.state && { state: next.state }) };
-      },
-      replace: true,
-    });
+  const name = filter.name || undefined;
+  const states: (InstanceState | undefined)[] = [undefined, ...offered];
+  if (filter.state && !states.includes(filter.state)) states.push(filter.state);
   return (
-    <div className="mb-3 flex min-h-11 flex-wrap items-center gap-2">
-      <NameField value={filter.name ?? ""} onChange={(name) => go({ name })} />
-      <div className="w-44 max-md:w-full">
-        <Select
-          label={t("instances.filterState")}
-          value={filter.state ?? "all"}
-          onChange={(state) => go({ state: state === "all" ? undefined : state })}
-          choices={[
-            { value: "all", label: t("instances.allStates") },
-            ...(Object.keys(states) as InstanceState[]).map((value) => ({ value, label: states[value] })),
-          ]}
-        />
-      </div>
+    <div className="mb-3 flex min-h-11 flex-wrap items-center gap-x-4 gap-y-2">
+      <NameField
+        value={filter.name ?? ""}
+        onChange={(next) =>
+          void navigate({
+            search: { ...(next && { name: next }), ...(filter.state && { state: filter.state }) },
+            replace: true,
+          })
+        }
+      />
+      <nav
+        aria-label={t("instances.filterState")}
+        className="-mx-1 flex max-w-full gap-1 overflow-x-auto px-1 py-1 text-sm"
+      >
+        {states.map((state) => (
+          <Link
+            key={state ?? "all"}
+            to="/instances"
+            search={{ ...(name && { name }), ...(state && { state }) }}
+            replace
+            aria-current={filter.state === state ? "true" : undefined}
+            className={clsx(
+              "flex h-7 shrink-0 items-center whitespace-nowrap rounded-md px-2.5 max-md:h-9",
+              filter.state === state
+                ? "bg-wash font-medium text-ink"
+                : "text-ink-2 hover:bg-wash hover:text-ink",
+            )}
+          >
+            {state ? words[state] : t("instances.allStates")}
+          </Link>
+        ))}
+      </nav>
     </div>
   );
 }

@@ -1,21 +1,22 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
-import { useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import type { Instance, InstanceId } from "@/api/generated/types";
 import { endedRuns, instances } from "@/api/instances/queries";
 import { useLoadedPages } from "@/api/query";
 import { useWhyNot } from "@/app/roles";
-import { DeleteDialog } from "@/domain/instances/delete";
 import { useText } from "@/i18n";
 import { Button, ButtonLink } from "@/ui/button";
 import { PageHead } from "@/ui/page";
 import { Announcements } from "./announcements";
-import { Bulk } from "./bulk";
 import { NoInstances, NoneFound } from "./empty";
 import { Filter } from "./filter";
 import { InstanceTable } from "./instance-table";
 import { useSentence } from "./sentence";
+
+const Bulk = lazy(() => import("./bulk"));
+const DeleteDialog = lazy(() => import("@/domain/instances/delete-dialog"));
 
 const route = getRouteApi("/_app/instances/");
 
@@ -32,6 +33,10 @@ export function InstancesPage() {
   const unreadable = list.data.pages.flatMap((page) => page.unreadable);
   const isFiltered = Boolean(filter.name || filter.state);
   const isEmpty = items.length === 0 && !isFiltered;
+  const bar = !isEmpty && <Filter filter={filter} />;
+  // once there, it stays: it shows what became of those that were chosen
+  const [hasChosen, setHasChosen] = useState(false);
+  if (chosen.size > 0 && !hasChosen) setHasChosen(true);
   const start = (
     <>
       <Plus className="size-4" aria-hidden="true" />
@@ -57,9 +62,15 @@ export function InstancesPage() {
         {!isEmpty && sentence}
       </PageHead>
       <Announcements items={items} />
-      <Bulk items={items.filter((it) => chosen.has(it.id))} onEnd={() => setChosen(new Set())}>
-        {!isEmpty && <Filter filter={filter} />}
-      </Bulk>
+      {hasChosen ? (
+        <Suspense fallback={bar}>
+          <Bulk items={items.filter((it) => chosen.has(it.id))} onEnd={() => setChosen(new Set())}>
+            {bar}
+          </Bulk>
+        </Suspense>
+      ) : (
+        bar
+      )}
       <InstanceTable
         items={items}
         ended={ended}
@@ -75,7 +86,7 @@ export function InstancesPage() {
           {t("instances.unreadable", { count: unreadable.length, ids: unreadable.join(", ") })}
         </p>
       )}
-      <DeleteDialog it={deleting} onClose={() => setDeleting(null)} />
+      <Suspense>{deleting && <DeleteDialog it={deleting} onClose={() => setDeleting(null)} />}</Suspense>
     </>
   );
 }

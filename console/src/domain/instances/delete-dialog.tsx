@@ -9,12 +9,12 @@ import { ConfirmDialog } from "@/ui/dialog";
 import { actOn } from "./acts";
 
 /** Says what is lost and what stays, and goes on costing. */
-export function DeleteDialog({
+export default function DeleteDialog({
   it,
   onClose,
   onDone,
 }: {
-  it: Instance | null;
+  it: Instance;
   onClose: () => void;
   onDone?: () => void;
 }) {
@@ -26,7 +26,6 @@ export function DeleteDialog({
       onDone?.();
     },
   });
-  if (!it) return null;
   return (
     <ConfirmDialog
       open
