@@ -135,7 +135,7 @@ export function InstanceTable({
             {onChoose && <span className="pt-1">{box(it)}</span>}
             <NameCell it={it} />
           </div>
-          <div className="-my-1 -mr-2 flex items-center gap-1">
+          <div className="-my-1">
             <InstanceMenu it={it} onDelete={onDelete} />
           </div>
           <div className={clsx("col-span-2 grid grid-cols-2 gap-x-4 gap-y-1.5", onChoose && "pl-7")}>
