@@ -119,6 +119,10 @@ test.describe("refused", () => {
     provoke,
     context,
   }) => {
+    const positions: (string | undefined)[] = [];
+    page.on("request", (it) => {
+      if (it.url().endsWith("/v1/events?after=latest")) positions.push(it.headers()["last-event-id"]);
+    });
     await as("mira");
     await page.goto("/instances");
     await expect(page.getByRole("status").filter({ hasText: "Live" })).toBeVisible();
@@ -131,6 +135,9 @@ test.describe("refused", () => {
     });
     await expect(page.getByRole("status").filter({ hasText: "Live" })).toBeVisible({ timeout: 15_000 });
     await expect(row(page, "props-and-weapons")).toContainText("Stopped");
+    // it went on from where it was, before any event had come
+    expect(positions[0]).toBeUndefined();
+    expect(Number(positions.at(-1))).toBeGreaterThan(0);
   });
 });
 

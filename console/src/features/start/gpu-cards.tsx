@@ -29,6 +29,7 @@ export function GpuCards({ offers, value, place, error, onChange }: Props) {
             key={offer.spec.id}
             offer={offer}
             chosen={offer.spec.name === value}
+            place={place}
             instead={offer.state === "full" ? insteadOf(offer, offers, place) : []}
             onChange={onChange}
           />
@@ -46,11 +47,13 @@ export function GpuCards({ offers, value, place, error, onChange }: Props) {
 function GpuCard({
   offer,
   chosen,
+  place,
   instead,
   onChange,
 }: {
   offer: Offer;
   chosen: boolean;
+  place: string | null;
   instead: readonly Instead[];
   onChange: Props["onChange"];
 }) {
@@ -126,7 +129,9 @@ function GpuCard({
       )}
       {state === "full" && (
         <div className="mx-4 border-line border-t py-2.5 text-xs">
-          <p className="font-medium text-ochre">{t("start.noRoom")}</p>
+          <p className="font-medium text-ochre">
+            {place ? t("start.noRoomIn", { place }) : t("start.noRoom")}
+          </p>
           {instead.map((other) => (
             <p key={other.spec.id} className="mt-1 flex items-center gap-2">
               <span className="text-ink-3">{t("start.hasRoom")}</span>

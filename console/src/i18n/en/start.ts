@@ -23,6 +23,7 @@ export const start = {
   few: "few",
   none: "none",
   noRoom: "No room now. You can wait for a place.",
+  noRoomIn: "No room in {place} now. You can wait for a place.",
   hasRoom: "Has room:",
   insteadTitle: "{gpu} · {size} GB",
   whyModel: "Your quota allows {limit} of this GPU, and {used} are in use. Ask an administrator for more.",

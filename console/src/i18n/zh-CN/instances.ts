@@ -116,5 +116,5 @@ export const instances: Catalogue["instances"] = {
   commandStart: "启动 {name} · {price}",
   commandStop: "停止 {name}",
   commandRestart: "重启 {name}",
-  commandOpen: "{open}：{name}",
+  commandOpen: "{open} · {name}",
 };
