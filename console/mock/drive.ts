@@ -171,6 +171,8 @@ function claim(world: World, kept: Kept, wait: boolean) {
       currency: row.currency,
     },
   });
+  for (const { storage_id } of kept.it.storages)
+    tell(world, kept, { type: "instance.storage_attached", data: { storage_id } });
   later(kept, PHASE, () => load(world, kept));
 }
 

@@ -1,8 +1,10 @@
 import { problems } from "../src/api/generated/problems";
 import { type Change, change } from "./change.ts";
 import { follow } from "./events.ts";
+import { keptOf } from "./handlers/instances.ts";
 import { SESSION_COOKIE } from "./handlers/sessions.ts";
 import { forEveryone, handlers, type Mocked } from "./handlers.ts";
+import { followLog } from "./log.ts";
 import { operations } from "./operations.ts";
 import { makeWorld } from "./seed.ts";
 import { type Caller, type Context, type MockReply, type MockRequest, Refusal, Reply } from "./types.ts";
@@ -107,6 +109,12 @@ async function answer(world: World, request: MockRequest): Promise<MockReply> {
     if (!caller) throw new Refusal("unauthenticated");
     await provoked(world, "listEvents");
     return follow(world, request, caller);
+  }
+  const log = /^\/v1\/instances\/([^/]+)\/log$/.exec(request.path);
+  if (log) {
+    if (!caller) throw new Refusal("unauthenticated");
+    const context = { world, request, caller };
+    return followLog(keptOf(context, log[1] ?? ""), request);
   }
   const route = routes.find((it) => it.method === request.method && it.pattern.test(request.path));
   if (!route) throw new Refusal("no-such-route");
