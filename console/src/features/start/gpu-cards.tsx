@@ -184,6 +184,7 @@ function WhyText({ why }: { why: Why }) {
   const { money, time } = useFormat();
   switch (why.code) {
     case "quota":
+      if (why.limit === 0) return t("start.whyNone");
       return why.of === "model"
         ? t("start.whyModel", { limit: why.limit, used: why.used })
         : t("start.whyGpus", { limit: why.limit, used: why.used });

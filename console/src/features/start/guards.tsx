@@ -40,7 +40,7 @@ export function GuardFields({ form, budget }: { form: StartForm; budget: ReactNo
                 inputMode="numeric"
                 className="num w-full min-w-0 bg-transparent outline-none"
               />
-              <span className="text-ink-3 text-xs">{t("start.minutes")}</span>
+              <span className="shrink-0 text-ink-3 text-xs">{t("start.minutes")}</span>
             </span>
           </label>
         )}

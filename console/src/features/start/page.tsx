@@ -13,7 +13,7 @@ import {
   storageSpecs as storageSpecsQuery,
   storages as storagesQuery,
 } from "@/api/catalogue";
-import type { Budget, Instance, Quota } from "@/api/generated/types";
+import type { Budget, Datacenter, GpuSpec, Instance, Quota, StockRow } from "@/api/generated/types";
 import { instances } from "@/api/instances/queries";
 import { useLoaded, useLoadedPages } from "@/api/query";
 import { useWhyNot } from "@/app/roles";
@@ -36,13 +36,28 @@ import {
   volumesOf,
 } from "./order";
 import { PlaceFields } from "./place";
-import { bestPlace, offersOf, roomInQuota } from "./rules";
+import { bestPlace, firstChoice, offersOf, roomInQuota } from "./rules";
 import { ServiceFields } from "./service";
 import { StorageFields } from "./storage";
 import { StartBar, type Sum, Summary } from "./summary";
 import { useStart } from "./use-start";
 
 const route = getRouteApi("/_app/instances/new");
+
+/** Units are claimed and released all the time, and nothing tells of it. */
+const LOOK = 15_000;
+
+/** What is for sale, and what the studio may have of it. */
+interface Market {
+  specs: readonly GpuSpec[];
+  stock: readonly StockRow[];
+  datacenters: readonly Datacenter[];
+  quota: Quota;
+  budget: Budget | null;
+}
+
+const offersIn = ({ specs, stock, datacenters, quota, budget }: Market, place: string | null) =>
+  offersOf(specs, stock, datacenters, { quota, budget, place });
 
 export function StartPage() {
   const { t } = useText();
@@ -54,15 +69,23 @@ export function StartPage() {
     instances: useLoadedPages(instances()).data.pages.flatMap((page) => page.items),
   };
   const quota = useLoaded(quotaQuery);
+  const specs = useLoaded(gpuSpecs);
+  const { data: stock = [] } = useQuery({ ...stockQuery, refetchInterval: LOOK });
+  const datacenters = useLoaded(datacentersQuery);
+  const budget = useLoaded(budgetQuery);
+  const market: Market = { specs, stock, datacenters, quota, budget };
+  const last = lastOf(known.instances);
   const like = known.instances.find((it) => it.id === search.like);
   // another press of "as last time" begins anew
   const [begun, setBegun] = useState<{ n: number; initial: Draft }>(() => ({
     n: 0,
     initial: like
       ? draftLike(like, known)
-      : { ...emptyDraft(known, { service: search.service }), gpu_spec: search.gpu ?? "" },
+      : {
+          ...emptyDraft(known, { service: search.service }),
+          gpu_spec: search.gpu ?? firstChoice(offersIn(market, null), last?.gpu_spec.name),
+        },
   }));
-  const last = lastOf(known.instances);
   const again = (it: Instance) => setBegun((old) => ({ n: old.n + 1, initial: draftLike(it, known) }));
   return (
     <>
@@ -85,7 +108,7 @@ export function StartPage() {
       >
         <QuotaSentence quota={quota} />
       </PageHead>
-      <StartForm key={begun.n} initial={begun.initial} known={known} quota={quota} />
+      <StartForm key={begun.n} initial={begun.initial} known={known} market={market} />
     </>
   );
 }
@@ -108,12 +131,9 @@ function QuotaSentence({ quota }: { quota: Quota }) {
   );
 }
 
-function StartForm({ initial, known, quota }: { initial: Draft; known: Known; quota: Quota }) {
+function StartForm({ initial, known, market }: { initial: Draft; known: Known; market: Market }) {
   const { t } = useText();
-  const specs = useLoaded(gpuSpecs);
-  const stock = useLoaded(stockQuery);
-  const datacenters = useLoaded(datacentersQuery);
-  const budget = useLoaded(budgetQuery);
+  const { quota, budget, datacenters } = market;
   const specOf = (draft: Draft) =>
     known.storageSpecs.find((it) => it.name === draft["new_storage.storage_spec"]);
   const see = (draft: Draft) => {
@@ -122,7 +142,7 @@ function StartForm({ initial, known, quota }: { initial: Draft; known: Known; qu
         ? volumesOf(known.storages).find((it) => it.id === draft.storage_id)
         : undefined;
     const bound = storage?.datacenter ?? (draft.datacenter || null);
-    const offers = offersOf(specs, stock, datacenters, { quota, budget, place: bound });
+    const offers = offersIn(market, bound);
     const offer = offers.find((it) => it.spec.name === draft.gpu_spec);
     const place = bound ?? bestPlace(offer);
     const body = orderOf(draft, place, offer?.state === "full");
@@ -198,6 +218,7 @@ function StartForm({ initial, known, quota }: { initial: Draft; known: Known; qu
             offer={offer}
             auto={bestPlace(offer)}
             storage={storage}
+            storages={known.storages}
           />
         </Section>
         <Section title={t("start.guards")} hint={t("start.guardsHint")}>

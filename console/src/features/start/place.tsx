@@ -2,6 +2,7 @@ import type { Datacenter, Storage } from "@/api/generated/types";
 import { useText } from "@/i18n";
 import { TextField } from "@/ui/field";
 import { SelectField } from "@/ui/select";
+import { filesOf } from "./order";
 import type { Offer } from "./rules";
 import type { StartForm } from "./use-start";
 
@@ -11,6 +12,7 @@ export function PlaceFields({
   offer,
   auto,
   storage,
+  storages,
 }: {
   form: StartForm;
   datacenters: readonly Datacenter[];
@@ -19,6 +21,7 @@ export function PlaceFields({
   auto: string | null;
   /** The one that it is bound to. */
   storage: Storage | undefined;
+  storages: readonly Storage[];
 }) {
   const { t } = useText();
   const words = { many: t("start.many"), few: t("start.few"), none: t("start.none") };
@@ -32,10 +35,18 @@ export function PlaceFields({
       : t("start.placeOnly", { place: name, region: region(name) });
   };
   const bound = storage?.datacenter;
+  // the new storage is called after the instance until somebody names it
+  const onName = (name: string) => {
+    const { values } = form;
+    if (name.trim() && values["new_storage.name"] === filesOf(values.name.trim(), storages))
+      form.set("new_storage.name", filesOf(name.trim(), storages));
+    form.set("name", name);
+  };
   return (
     <div className="grid items-start gap-x-4 gap-y-3 sm:grid-cols-2">
       <TextField
         {...form.text("name")}
+        onChange={(event) => onName(event.target.value)}
         label={t("start.name")}
         hint={t("start.nameHint")}
         autoComplete="off"

@@ -1,6 +1,15 @@
 import { expect, test } from "vitest";
 import type { Budget, Datacenter, GpuSpec, Quota, StockRow } from "@/api/generated/types";
-import { bestPlace, gpuTitle, insteadOf, type Limits, levelOf, offersOf, roomInQuota } from "./rules";
+import {
+  bestPlace,
+  firstChoice,
+  gpuTitle,
+  insteadOf,
+  type Limits,
+  levelOf,
+  offersOf,
+  roomInQuota,
+} from "./rules";
 
 const spec = (name: string, price: string, more: Partial<GpuSpec> = {}) =>
   ({
@@ -99,6 +108,12 @@ test("a spent budget refuses all, the rate that is left refuses what is dearer",
   ]);
   const euros = budget({ starts_refused: true, terms: { amount: "600", currency: "EUR" } });
   expect(states({ ...free, budget: euros })).toEqual(["small now", "middle now", "large full"]);
+});
+
+test("what was used last is chosen first, if it can start", () => {
+  expect(firstChoice(offers(), "middle")).toBe("middle");
+  expect(firstChoice(offers(), "large")).toBe("small");
+  expect(firstChoice([], "large")).toBe("");
 });
 
 test("instead of what is full: as much video memory if there is, nearest in price", () => {

@@ -101,6 +101,12 @@ export function bestPlace(offer: Offer | undefined): string | null {
   return offer.rooms.toSorted((a, b) => b.available - a.available)[0]?.datacenter ?? null;
 }
 
+/** The one that was used last if it can start now, else the cheapest that can. */
+export function firstChoice(offers: readonly Offer[], last: string | undefined): string {
+  const ready = offers.filter((it) => it.state === "now");
+  return (ready.find((it) => it.spec.name === last) ?? ready[0])?.spec.name ?? "";
+}
+
 export interface Instead {
   spec: GpuSpec;
   datacenter: string;

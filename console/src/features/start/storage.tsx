@@ -23,7 +23,7 @@ export function StorageFields({
   noMount: boolean;
 }) {
   const { t } = useText();
-  const { money, total } = useFormat();
+  const { money, total, sentences } = useFormat();
   const { values } = form;
   const volumes = volumesOf(storages);
   const kinds = specs.filter((it) => it.kind === "volume");
@@ -71,8 +71,10 @@ export function StorageFields({
         </div>
         {spec && (
           <p className="mt-1 text-ink-3 text-xs">
-            {t("start.perGib", { price: money(spec.price_per_gib_month, spec.currency) })}{" "}
-            {t("start.growHint")}
+            {sentences([
+              t("start.perGib", { price: money(spec.price_per_gib_month, spec.currency) }),
+              t("start.growHint"),
+            ])}
           </p>
         )}
       </Way>

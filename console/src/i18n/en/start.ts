@@ -26,6 +26,7 @@ export const start = {
   hasRoom: "Has room:",
   insteadTitle: "{gpu} · {size} GB",
   whyModel: "Your quota allows {limit} of this GPU, and {used} are in use. Ask an administrator for more.",
+  whyNone: "Your quota does not include this GPU. Ask an administrator for it.",
   whyGpus: "Your quota allows {limit} GPUs, and {used} are in use. Stop one first.",
   whyCost: "All instances together may cost {limit} an hour, and {used} is in use.",
   whyBudget: "The budget of the studio is spent. Ask an administrator for a larger one.",

@@ -28,6 +28,7 @@ export const start: Catalogue["start"] = {
   hasRoom: "有空位：",
   insteadTitle: "{gpu} · {size} GB",
   whyModel: "配额允许 {limit} 块此型号 GPU，已使用 {used} 块。请联系管理员提高配额。",
+  whyNone: "您的配额不包含此 GPU，请联系管理员。",
   whyGpus: "配额允许 {limit} 块 GPU，已使用 {used} 块。请先停止一个实例。",
   whyCost: "所有实例每小时合计不得超过 {limit}，目前为 {used}。",
   whyBudget: "工作室的预算已用完，请联系管理员提高预算。",
