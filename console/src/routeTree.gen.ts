@@ -20,9 +20,11 @@ import { Route as AppAccountIndexRouteImport } from './routes/_app/account/index
 import { Route as AppAccountSessionsRouteImport } from './routes/_app/account/sessions'
 import { Route as AppAccountSignInRouteImport } from './routes/_app/account/sign-in'
 import { Route as AppInstancesIndexRouteImport } from './routes/_app/instances/index'
+import { Route as AppInstancesIdRouteImport } from './routes/_app/instances/$id'
 import { Route as AppInstancesNewRouteImport } from './routes/_app/instances/new'
-import { Route as AppInstancesIdIndexRouteImport } from './routes/_app/instances/$id.index'
-import { Route as AppInstancesIdOpenRouteImport } from './routes/_app/instances/$id.open'
+import { Route as AppInstancesIdIndexRouteImport } from './routes/_app/instances/$id/index'
+import { Route as AppInstancesIdLogRouteImport } from './routes/_app/instances/$id/log'
+import { Route as AppInstancesIdOpenRouteImport } from './routes/_app/instances/$id_.open'
 
 const AppRoute = AppRouteImport.update({
   id: '/_app',
@@ -78,18 +80,28 @@ const AppInstancesIndexRoute = AppInstancesIndexRouteImport.update({
   path: '/instances/',
   getParentRoute: () => AppRoute,
 } as any)
+const AppInstancesIdRoute = AppInstancesIdRouteImport.update({
+  id: '/instances/$id',
+  path: '/instances/$id',
+  getParentRoute: () => AppRoute,
+} as any)
 const AppInstancesNewRoute = AppInstancesNewRouteImport.update({
   id: '/instances/new',
   path: '/instances/new',
   getParentRoute: () => AppRoute,
 } as any)
 const AppInstancesIdIndexRoute = AppInstancesIdIndexRouteImport.update({
-  id: '/instances/$id/',
-  path: '/instances/$id/',
-  getParentRoute: () => AppRoute,
+  id: '/',
+  path: '/',
+  getParentRoute: () => AppInstancesIdRoute,
+} as any)
+const AppInstancesIdLogRoute = AppInstancesIdLogRouteImport.update({
+  id: '/log',
+  path: '/log',
+  getParentRoute: () => AppInstancesIdRoute,
 } as any)
 const AppInstancesIdOpenRoute = AppInstancesIdOpenRouteImport.update({
-  id: '/instances/$id/open',
+  id: '/instances/$id_/open',
   path: '/instances/$id/open',
   getParentRoute: () => AppRoute,
 } as any)
@@ -103,9 +115,11 @@ export interface FileRoutesByFullPath {
   '/members': typeof AppMembersRoute
   '/account/sessions': typeof AppAccountSessionsRoute
   '/account/sign-in': typeof AppAccountSignInRoute
+  '/instances/$id': typeof AppInstancesIdRouteWithChildren
   '/instances/new': typeof AppInstancesNewRoute
   '/account/': typeof AppAccountIndexRoute
   '/instances/': typeof AppInstancesIndexRoute
+  '/instances/$id/log': typeof AppInstancesIdLogRoute
   '/instances/$id/open': typeof AppInstancesIdOpenRoute
   '/instances/$id/': typeof AppInstancesIdIndexRoute
 }
@@ -120,6 +134,7 @@ export interface FileRoutesByTo {
   '/instances/new': typeof AppInstancesNewRoute
   '/account': typeof AppAccountIndexRoute
   '/instances': typeof AppInstancesIndexRoute
+  '/instances/$id/log': typeof AppInstancesIdLogRoute
   '/instances/$id/open': typeof AppInstancesIdOpenRoute
   '/instances/$id': typeof AppInstancesIdIndexRoute
 }
@@ -134,10 +149,12 @@ export interface FileRoutesById {
   '/_app/': typeof AppIndexRoute
   '/_app/account/sessions': typeof AppAccountSessionsRoute
   '/_app/account/sign-in': typeof AppAccountSignInRoute
+  '/_app/instances/$id': typeof AppInstancesIdRouteWithChildren
   '/_app/instances/new': typeof AppInstancesNewRoute
   '/_app/account/': typeof AppAccountIndexRoute
   '/_app/instances/': typeof AppInstancesIndexRoute
-  '/_app/instances/$id/open': typeof AppInstancesIdOpenRoute
+  '/_app/instances/$id/log': typeof AppInstancesIdLogRoute
+  '/_app/instances/$id_/open': typeof AppInstancesIdOpenRoute
   '/_app/instances/$id/': typeof AppInstancesIdIndexRoute
 }
 export interface FileRouteTypes {
@@ -151,9 +168,11 @@ export interface FileRouteTypes {
     | '/members'
     | '/account/sessions'
     | '/account/sign-in'
+    | '/instances/$id'
     | '/instances/new'
     | '/account/'
     | '/instances/'
+    | '/instances/$id/log'
     | '/instances/$id/open'
     | '/instances/$id/'
   fileRoutesByTo: FileRoutesByTo
@@ -168,6 +187,7 @@ export interface FileRouteTypes {
     | '/instances/new'
     | '/account'
     | '/instances'
+    | '/instances/$id/log'
     | '/instances/$id/open'
     | '/instances/$id'
   id:
@@ -181,10 +201,12 @@ export interface FileRouteTypes {
     | '/_app/'
     | '/_app/account/sessions'
     | '/_app/account/sign-in'
+    | '/_app/instances/$id'
     | '/_app/instances/new'
     | '/_app/account/'
     | '/_app/instances/'
-    | '/_app/instances/$id/open'
+    | '/_app/instances/$id/log'
+    | '/_app/instances/$id_/open'
     | '/_app/instances/$id/'
   fileRoutesById: FileRoutesById
 }
@@ -272,6 +294,13 @@ declare module '@tanstack/react-router' {
       preLoaderRoute: typeof AppInstancesIndexRouteImport
       parentRoute: typeof AppRoute
     }
+    '/_app/instances/$id': {
+      id: '/_app/instances/$id'
+      path: '/instances/$id'
+      fullPath: '/instances/$id'
+      preLoaderRoute: typeof AppInstancesIdRouteImport
+      parentRoute: typeof AppRoute
+    }
     '/_app/instances/new': {
       id: '/_app/instances/new'
       path: '/instances/new'
@@ -281,13 +310,20 @@ declare module '@tanstack/react-router' {
     }
     '/_app/instances/$id/': {
       id: '/_app/instances/$id/'
-      path: '/instances/$id'
+      path: '/'
       fullPath: '/instances/$id/'
       preLoaderRoute: typeof AppInstancesIdIndexRouteImport
-      parentRoute: typeof AppRoute
+      parentRoute: typeof AppInstancesIdRoute
     }
-    '/_app/instances/$id/open': {
-      id: '/_app/instances/$id/open'
+    '/_app/instances/$id/log': {
+      id: '/_app/instances/$id/log'
+      path: '/log'
+      fullPath: '/instances/$id/log'
+      preLoaderRoute: typeof AppInstancesIdLogRouteImport
+      parentRoute: typeof AppInstancesIdRoute
+    }
+    '/_app/instances/$id_/open': {
+      id: '/_app/instances/$id_/open'
       path: '/instances/$id/open'
       fullPath: '/instances/$id/open'
       preLoaderRoute: typeof AppInstancesIdOpenRouteImport
@@ -312,16 +348,30 @@ const AppAccountRouteWithChildren = AppAccountRoute._addFileChildren(
   AppAccountRouteChildren,
 )
 
+interface AppInstancesIdRouteChildren {
+  AppInstancesIdLogRoute: typeof AppInstancesIdLogRoute
+  AppInstancesIdIndexRoute: typeof AppInstancesIdIndexRoute
+}
+
+const AppInstancesIdRouteChildren: AppInstancesIdRouteChildren = {
+  AppInstancesIdLogRoute: AppInstancesIdLogRoute,
+  AppInstancesIdIndexRoute: AppInstancesIdIndexRoute,
+}
+
+const AppInstancesIdRouteWithChildren = AppInstancesIdRoute._addFileChildren(
+  AppInstancesIdRouteChildren,
+)
+
 interface AppRouteChildren {
   AppAccountRoute: typeof AppAccountRouteWithChildren
   AppApiKeysRoute: typeof AppApiKeysRoute
   AppInvitationsRoute: typeof AppInvitationsRoute
   AppMembersRoute: typeof AppMembersRoute
   AppIndexRoute: typeof AppIndexRoute
+  AppInstancesIdRoute: typeof AppInstancesIdRouteWithChildren
   AppInstancesNewRoute: typeof AppInstancesNewRoute
   AppInstancesIndexRoute: typeof AppInstancesIndexRoute
   AppInstancesIdOpenRoute: typeof AppInstancesIdOpenRoute
-  AppInstancesIdIndexRoute: typeof AppInstancesIdIndexRoute
 }
 
 const AppRouteChildren: AppRouteChildren = {
@@ -330,10 +380,10 @@ const AppRouteChildren: AppRouteChildren = {
   AppInvitationsRoute: AppInvitationsRoute,
   AppMembersRoute: AppMembersRoute,
   AppIndexRoute: AppIndexRoute,
+  AppInstancesIdRoute: AppInstancesIdRouteWithChildren,
   AppInstancesNewRoute: AppInstancesNewRoute,
   AppInstancesIndexRoute: AppInstancesIndexRoute,
   AppInstancesIdOpenRoute: AppInstancesIdOpenRoute,
-  AppInstancesIdIndexRoute: AppInstancesIdIndexRoute,
 }
 
 const AppRouteWithChildren = AppRoute._addFileChildren(AppRouteChildren)

@@ -16,7 +16,17 @@ export function openWord({ service }: Pick<Instance, "service">, t: Text): strin
 }
 
 /** A link to a page in a new tab that makes the ticket: a window opened after a request would be blocked. */
-export function OpenLink({ it, small, icon }: { it: Instance; small?: boolean; icon?: boolean }) {
+export function OpenLink({
+  it,
+  small,
+  icon,
+  primary,
+}: {
+  it: Instance;
+  small?: boolean;
+  icon?: boolean;
+  primary?: boolean;
+}) {
   const { t } = useText();
   if (it.state !== "running") return null;
   const word = openWord(it, t);
@@ -26,6 +36,7 @@ export function OpenLink({ it, small, icon }: { it: Instance; small?: boolean; i
       params={{ id: it.id }}
       target="_blank"
       preload={false}
+      kind={primary ? "primary" : "plain"}
       small={small}
       icon={icon}
       aria-label={t("instances.openOf", { open: word, name: it.name })}
