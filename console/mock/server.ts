@@ -49,6 +49,7 @@ export class MockServer {
     }
     if (request.path === "/mock/cut") {
       for (const { end } of world.streams) end();
+      for (const line of world.terminals) line.destroy();
       return { status: 200, headers: { "content-type": "application/json" }, body: world.streams.size };
     }
     if (request.path === "/mock/streams")
@@ -115,6 +116,14 @@ async function answer(world: World, request: MockRequest): Promise<MockReply> {
     if (!caller) throw new Refusal("unauthenticated");
     const context = { world, request, caller };
     return followLog(keptOf(context, log[1] ?? ""), request);
+  }
+  // what a WebSocket was refused with
+  const terminal = /^\/v1\/instances\/([^/]+)\/terminal$/.exec(request.path);
+  if (terminal) {
+    if (!caller) throw new Refusal("unauthenticated");
+    const { it } = keptOf({ world, request, caller }, terminal[1] ?? "");
+    if (it.state !== "running") throw new Refusal("instance-not-running");
+    throw new Refusal(request.query.has("session") ? "terminal-session-ended" : "websocket-required");
   }
   const route = routes.find((it) => it.method === request.method && it.pattern.test(request.path));
   if (!route) throw new Refusal("no-such-route");

@@ -90,6 +90,8 @@ export interface World {
   events: Event[];
   /** Open event streams. */
   streams: Set<Stream>;
+  /** Lines of open terminals. */
+  terminals: Set<{ destroy: () => unknown }>;
   next: number;
 }
 

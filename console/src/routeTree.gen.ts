@@ -23,7 +23,11 @@ import { Route as AppInstancesIndexRouteImport } from './routes/_app/instances/i
 import { Route as AppInstancesIdRouteImport } from './routes/_app/instances/$id'
 import { Route as AppInstancesNewRouteImport } from './routes/_app/instances/new'
 import { Route as AppInstancesIdIndexRouteImport } from './routes/_app/instances/$id/index'
+import { Route as AppInstancesIdAccessRouteImport } from './routes/_app/instances/$id/access'
 import { Route as AppInstancesIdLogRouteImport } from './routes/_app/instances/$id/log'
+import { Route as AppInstancesIdRunsRouteImport } from './routes/_app/instances/$id/runs'
+import { Route as AppInstancesIdSettingsRouteImport } from './routes/_app/instances/$id/settings'
+import { Route as AppInstancesIdTerminalRouteImport } from './routes/_app/instances/$id/terminal'
 import { Route as AppInstancesIdOpenRouteImport } from './routes/_app/instances/$id_.open'
 
 const AppRoute = AppRouteImport.update({
@@ -95,9 +99,29 @@ const AppInstancesIdIndexRoute = AppInstancesIdIndexRouteImport.update({
   path: '/',
   getParentRoute: () => AppInstancesIdRoute,
 } as any)
+const AppInstancesIdAccessRoute = AppInstancesIdAccessRouteImport.update({
+  id: '/access',
+  path: '/access',
+  getParentRoute: () => AppInstancesIdRoute,
+} as any)
 const AppInstancesIdLogRoute = AppInstancesIdLogRouteImport.update({
   id: '/log',
   path: '/log',
+  getParentRoute: () => AppInstancesIdRoute,
+} as any)
+const AppInstancesIdRunsRoute = AppInstancesIdRunsRouteImport.update({
+  id: '/runs',
+  path: '/runs',
+  getParentRoute: () => AppInstancesIdRoute,
+} as any)
+const AppInstancesIdSettingsRoute = AppInstancesIdSettingsRouteImport.update({
+  id: '/settings',
+  path: '/settings',
+  getParentRoute: () => AppInstancesIdRoute,
+} as any)
+const AppInstancesIdTerminalRoute = AppInstancesIdTerminalRouteImport.update({
+  id: '/terminal',
+  path: '/terminal',
   getParentRoute: () => AppInstancesIdRoute,
 } as any)
 const AppInstancesIdOpenRoute = AppInstancesIdOpenRouteImport.update({
@@ -119,7 +143,11 @@ export interface FileRoutesByFullPath {
   '/instances/new': typeof AppInstancesNewRoute
   '/account/': typeof AppAccountIndexRoute
   '/instances/': typeof AppInstancesIndexRoute
+  '/instances/$id/access': typeof AppInstancesIdAccessRoute
   '/instances/$id/log': typeof AppInstancesIdLogRoute
+  '/instances/$id/runs': typeof AppInstancesIdRunsRoute
+  '/instances/$id/settings': typeof AppInstancesIdSettingsRoute
+  '/instances/$id/terminal': typeof AppInstancesIdTerminalRoute
   '/instances/$id/open': typeof AppInstancesIdOpenRoute
   '/instances/$id/': typeof AppInstancesIdIndexRoute
 }
@@ -134,7 +162,11 @@ export interface FileRoutesByTo {
   '/instances/new': typeof AppInstancesNewRoute
   '/account': typeof AppAccountIndexRoute
   '/instances': typeof AppInstancesIndexRoute
+  '/instances/$id/access': typeof AppInstancesIdAccessRoute
   '/instances/$id/log': typeof AppInstancesIdLogRoute
+  '/instances/$id/runs': typeof AppInstancesIdRunsRoute
+  '/instances/$id/settings': typeof AppInstancesIdSettingsRoute
+  '/instances/$id/terminal': typeof AppInstancesIdTerminalRoute
   '/instances/$id/open': typeof AppInstancesIdOpenRoute
   '/instances/$id': typeof AppInstancesIdIndexRoute
 }
@@ -153,7 +185,11 @@ export interface FileRoutesById {
   '/_app/instances/new': typeof AppInstancesNewRoute
   '/_app/account/': typeof AppAccountIndexRoute
   '/_app/instances/': typeof AppInstancesIndexRoute
+  '/_app/instances/$id/access': typeof AppInstancesIdAccessRoute
   '/_app/instances/$id/log': typeof AppInstancesIdLogRoute
+  '/_app/instances/$id/runs': typeof AppInstancesIdRunsRoute
+  '/_app/instances/$id/settings': typeof AppInstancesIdSettingsRoute
+  '/_app/instances/$id/terminal': typeof AppInstancesIdTerminalRoute
   '/_app/instances/$id_/open': typeof AppInstancesIdOpenRoute
   '/_app/instances/$id/': typeof AppInstancesIdIndexRoute
 }
@@ -172,7 +208,11 @@ export interface FileRouteTypes {
     | '/instances/new'
     | '/account/'
     | '/instances/'
+    | '/instances/$id/access'
     | '/instances/$id/log'
+    | '/instances/$id/runs'
+    | '/instances/$id/settings'
+    | '/instances/$id/terminal'
     | '/instances/$id/open'
     | '/instances/$id/'
   fileRoutesByTo: FileRoutesByTo
@@ -187,7 +227,11 @@ export interface FileRouteTypes {
     | '/instances/new'
     | '/account'
     | '/instances'
+    | '/instances/$id/access'
     | '/instances/$id/log'
+    | '/instances/$id/runs'
+    | '/instances/$id/settings'
+    | '/instances/$id/terminal'
     | '/instances/$id/open'
     | '/instances/$id'
   id:
@@ -205,7 +249,11 @@ export interface FileRouteTypes {
     | '/_app/instances/new'
     | '/_app/account/'
     | '/_app/instances/'
+    | '/_app/instances/$id/access'
     | '/_app/instances/$id/log'
+    | '/_app/instances/$id/runs'
+    | '/_app/instances/$id/settings'
+    | '/_app/instances/$id/terminal'
     | '/_app/instances/$id_/open'
     | '/_app/instances/$id/'
   fileRoutesById: FileRoutesById
@@ -315,11 +363,39 @@ declare module '@tanstack/react-router' {
       preLoaderRoute: typeof AppInstancesIdIndexRouteImport
       parentRoute: typeof AppInstancesIdRoute
     }
+    '/_app/instances/$id/access': {
+      id: '/_app/instances/$id/access'
+      path: '/access'
+      fullPath: '/instances/$id/access'
+      preLoaderRoute: typeof AppInstancesIdAccessRouteImport
+      parentRoute: typeof AppInstancesIdRoute
+    }
     '/_app/instances/$id/log': {
       id: '/_app/instances/$id/log'
       path: '/log'
       fullPath: '/instances/$id/log'
       preLoaderRoute: typeof AppInstancesIdLogRouteImport
+      parentRoute: typeof AppInstancesIdRoute
+    }
+    '/_app/instances/$id/runs': {
+      id: '/_app/instances/$id/runs'
+      path: '/runs'
+      fullPath: '/instances/$id/runs'
+      preLoaderRoute: typeof AppInstancesIdRunsRouteImport
+      parentRoute: typeof AppInstancesIdRoute
+    }
+    '/_app/instances/$id/settings': {
+      id: '/_app/instances/$id/settings'
+      path: '/settings'
+      fullPath: '/instances/$id/settings'
+      preLoaderRoute: typeof AppInstancesIdSettingsRouteImport
+      parentRoute: typeof AppInstancesIdRoute
+    }
+    '/_app/instances/$id/terminal': {
+      id: '/_app/instances/$id/terminal'
+      path: '/terminal'
+      fullPath: '/instances/$id/terminal'
+      preLoaderRoute: typeof AppInstancesIdTerminalRouteImport
       parentRoute: typeof AppInstancesIdRoute
     }
     '/_app/instances/$id_/open': {
@@ -349,12 +425,20 @@ const AppAccountRouteWithChildren = AppAccountRoute._addFileChildren(
 )
 
 interface AppInstancesIdRouteChildren {
+  AppInstancesIdAccessRoute: typeof AppInstancesIdAccessRoute
   AppInstancesIdLogRoute: typeof AppInstancesIdLogRoute
+  AppInstancesIdRunsRoute: typeof AppInstancesIdRunsRoute
+  AppInstancesIdSettingsRoute: typeof AppInstancesIdSettingsRoute
+  AppInstancesIdTerminalRoute: typeof AppInstancesIdTerminalRoute
   AppInstancesIdIndexRoute: typeof AppInstancesIdIndexRoute
 }
 
 const AppInstancesIdRouteChildren: AppInstancesIdRouteChildren = {
+  AppInstancesIdAccessRoute: AppInstancesIdAccessRoute,
   AppInstancesIdLogRoute: AppInstancesIdLogRoute,
+  AppInstancesIdRunsRoute: AppInstancesIdRunsRoute,
+  AppInstancesIdSettingsRoute: AppInstancesIdSettingsRoute,
+  AppInstancesIdTerminalRoute: AppInstancesIdTerminalRoute,
   AppInstancesIdIndexRoute: AppInstancesIdIndexRoute,
 }
 

@@ -59,6 +59,17 @@ export function formatSeconds(at: string, language: string): string {
   }).format(date);
 }
 
+/** "26 Nov, 22:36–22:48". */
+export function formatSpan(from: number, to: number, language: string): string {
+  const isToday = new Date(from).toDateString() === new Date().toDateString();
+  return new Intl.DateTimeFormat(locale(language), {
+    ...(!isToday && { day: "numeric", month: "short" }),
+    hour: "2-digit",
+    minute: "2-digit",
+    hourCycle: "h23",
+  }).formatRange(from, to);
+}
+
 /** "Thu 26". */
 export function formatWeekday(at: number, language: string): string {
   return new Intl.DateTimeFormat(locale(language), { weekday: "short", day: "numeric" }).format(at);

@@ -20,13 +20,14 @@ import { changeAndStart } from "./change";
 /** Why it failed, and the last lines of its log. */
 export function FailedReason({ it }: { it: Instance }) {
   const { t, language } = useText();
+  const title = reasonOf({ reason: it.reason, message: null }, t, language);
+  const sentence = reasonOf(it, t, language);
   const lines = it.log_tail?.trimEnd().split("\n") ?? [];
   return (
     <>
       <div className="rounded-lg border border-vermilion bg-vermilion-wash px-4 py-3.5">
-        <h2 className="font-medium text-base text-vermilion">{t(standingOf(it).word)}</h2>
-        <p className="max-w-[68ch] text-sm">{reasonOf(it, t, language)}</p>
-        <p className="mt-1 text-ink-2 text-xs">{t("instance.nothingCharged")}</p>
+        <h2 className="font-medium text-base text-vermilion">{title ?? t(standingOf(it).word)}</h2>
+        {sentence && sentence !== title && <p className="max-w-[80ch] text-sm">{sentence}</p>}
       </div>
       {lines.length > 0 && (
         <Section
@@ -166,7 +167,7 @@ function Item({
     case "settings":
       return (
         <Do title={t("instance.doSettings")} hint={t("instance.doSettingsHint")}>
-          <ButtonLink small to="/instances/$id" params={{ id: it.id }}>
+          <ButtonLink small to="/instances/$id/settings" params={{ id: it.id }}>
             {t("instance.openSettings")}
           </ButtonLink>
         </Do>

@@ -71,6 +71,9 @@ export function InstanceLayout() {
           { label: t("instance.overview"), link: { to: "/instances/$id", ...link } },
           { label: t("instance.log"), link: { to: "/instances/$id/log", ...link } },
           { label: t("instance.terminal"), link: { to: "/instances/$id/terminal", ...link } },
+          { label: t("instance.access"), link: { to: "/instances/$id/access", ...link } },
+          { label: t("instance.runs"), link: { to: "/instances/$id/runs", ...link } },
+          { label: t("instance.settings"), link: { to: "/instances/$id/settings", ...link } },
         ]}
       />
       <Outlet />

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { Instance } from "@/api/generated/types";
 import { recentRuns } from "@/api/instances/details";
-import { reasonOf } from "@/domain/instances/standing";
+import { isFailed, reasonOf, standingOf } from "@/domain/instances/standing";
 import { queueText } from "@/domain/instances/state-cell";
 import { RunningCost, RunningTime } from "@/domain/instances/ticking";
 import { useText } from "@/i18n";
@@ -24,6 +24,9 @@ export function StandingSentence({ it }: { it: Instance }) {
         })}
       </>
     );
+  // the box below says why, and what helps
+  if (isFailed(it))
+    return standingOf(it).word === "instances.notStarted" ? t("instance.notCharged") : <LastRun it={it} />;
   const reason = reasonOf(it, t, language);
   return reason ?? <LastRun it={it} />;
 }

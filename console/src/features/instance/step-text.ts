@@ -13,7 +13,7 @@ interface Known {
 /** The words of a step, in the reader's language. */
 export function useStepText({ storages, actor, service, node }: Known) {
   const { t } = useText();
-  const { list, seconds, clock } = useFormat();
+  const { list, seconds } = useFormat();
   return (step: Step): { title: string; detail: string | null } => {
     const { event } = step;
     switch (step.kind) {
@@ -40,7 +40,7 @@ export function useStepText({ storages, actor, service, node }: Known) {
             event?.type === "instance.started" ? t("instance.charged", { when: seconds(event.time) }) : null,
         };
       case "after":
-        return { title: t(afterOf(step)), detail: event ? clock(event.time) : null };
+        return { title: t(afterOf(step)), detail: null };
     }
   };
 }

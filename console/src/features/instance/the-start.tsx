@@ -89,6 +89,9 @@ function Progress({ it }: { it: Instance }) {
 
 const marks: Record<Step["state"], Mark> = { done: "runs", now: "moves", ahead: "rests", failed: "failed" };
 
+const rests = new Set<Event["type"]>(["instance.stopped", "instance.hold_started"]);
+const markOf = ({ state, event }: Step): Mark => (event && rests.has(event.type) ? "rests" : marks[state]);
+
 function Steps({ it, timeline }: { it: Instance; timeline: Timeline }) {
   const { t, language } = useText();
   const me = useMe();
@@ -127,7 +130,7 @@ function Steps({ it, timeline }: { it: Instance; timeline: Timeline }) {
                 className="absolute top-4.5 -bottom-0.5 left-[4.5px] w-px bg-line-strong opacity-60"
               />
             )}
-            <Ring mark={marks[step.state]} className="mt-1.25" />
+            <Ring mark={markOf(step)} className="mt-1.25" />
             <span
               className={clsx(
                 step.state === "ahead" && "text-ink-3",

@@ -42,6 +42,10 @@ const told = new Set<Event["type"]>([
   "instance.hold_ended",
 ]);
 
+/** What failed is stopped: the failure says it already. */
+const isTold = (event: Event) =>
+  told.has(event.type) && !(event.type === "instance.stopped" && event.data.cause === "failure");
+
 const between = (from: string, to: string) => Math.max(0, (Date.parse(to) - Date.parse(from)) / 1000);
 
 /** The last start of an instance, from its events (newest first), with what is still to come. */
@@ -57,7 +61,7 @@ export function timelineOf(
   if (first.type === "instance.created" && later.length === 0 && it.state === "stopped") return null;
   const end = later.findIndex((event) => ends.has(event.type));
   const during = end < 0 ? later : later.slice(0, end + 1);
-  const after = end < 0 ? [] : later.slice(end + 1).filter((event) => told.has(event.type));
+  const after = end < 0 ? [] : later.slice(end + 1).filter(isTold);
   const steps: Step[] = [done("asked", first, first)];
   const add = (kind: StepKind, event: Event) => {
     const before = steps.at(-1)?.event ?? first;

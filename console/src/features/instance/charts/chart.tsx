@@ -30,7 +30,7 @@ interface Props {
 export function Chart({ graph, times, window, gaps, at, onPoint }: Props) {
   return (
     <figure className="min-w-0 border-line px-4 pt-3 pb-2 max-md:border-b max-md:last:border-b-0 md:nth-[odd]:border-r md:nth-[n+3]:border-t">
-      <figcaption className="flex flex-wrap items-baseline justify-between gap-x-3 text-sm">
+      <figcaption className="flex flex-wrap items-center justify-between gap-x-3 text-sm">
         <span className="font-medium">{graph.title}</span>
         <Readout graph={graph} at={at} />
       </figcaption>
@@ -67,7 +67,7 @@ function Readout({ graph, at }: { graph: Graph; at: number | null }) {
                 />
               </svg>
             )}
-            <span className="sr-only">{line.label}</span>
+            <span className={line.named ? undefined : "sr-only"}>{line.label}</span>
             {value == null ? <span title={t("instance.noReading")}>–</span> : line.write(value)}
           </span>
         );

@@ -4,6 +4,8 @@ import { lastOf, missingOf, type Values, valuesOf } from "../series";
 
 export interface Line {
   label: string | null;
+  /** Its unit does not tell it from the other: the label is shown. */
+  named?: boolean;
   values: Values;
   /** On which side its numbers stand. */
   side: "left" | "right";
@@ -91,7 +93,7 @@ export function useGraphs(data: InstanceMetrics, spec: GpuSpec | undefined): Gra
       lines: [
         ...line(cores ? share(cpu, cores) : null, t("instance.cpu"), percent),
         ...line(room ? share(memory, room, GIB) : null, t("instance.memory"), percent),
-      ],
+      ].map((one) => ({ ...one, named: true })),
       left: { min: 0, max: 100, write: percent },
       right: null,
       missing: cpu || memory ? null : why("cpu_usage"),

@@ -80,7 +80,7 @@ export function optionsOf({
         stroke: ink,
         size: 24,
         gap: 4,
-        space: long ? 56 : 64,
+        space: long ? 48 : 46,
         ticks: { show: false },
         grid: { show: false },
         values: (_, splits) => splits.map((value) => time.format(value * 1000)),

@@ -73,7 +73,7 @@ export default function Use({
 
 function Graphs({ it, data }: { it: Instance; data: InstanceMetrics }) {
   const { t } = useText();
-  const { clock, list } = useFormat();
+  const { span, list } = useFormat();
   const { data: specs } = useQuery(gpuSpecs);
   const [at, setAt] = useState<number | null>(null);
   const graphs = useGraphs(
@@ -84,7 +84,6 @@ function Graphs({ it, data }: { it: Instance; data: InstanceMetrics }) {
   const gaps = gapsOf(data);
   const isEmpty = data.runs.length === 0;
   if (isEmpty) return <Panel className="p-4 text-ink-2 text-sm">{t("instance.noRunInRange")}</Panel>;
-  const span = (seconds: number) => clock(new Date(seconds * 1000).toISOString());
   return (
     <>
       <Panel className="grid overflow-hidden md:grid-cols-2">
@@ -103,9 +102,7 @@ function Graphs({ it, data }: { it: Instance; data: InstanceMetrics }) {
       {gaps.length > 0 && (
         <p className="num mt-2 text-ink-3 text-xs">
           {t("instance.gaps", {
-            times: list(
-              gaps.slice(-3).map((gap) => t("instance.fromTo", { from: span(gap.from), to: span(gap.to) })),
-            ),
+            times: list(gaps.slice(-3).map((gap) => span(gap.from * 1000, gap.to * 1000))),
           })}
         </p>
       )}

@@ -36,6 +36,7 @@ async function follow(
   let waiting: LogLine[] = [];
   let gap = false;
   let timer: ReturnType<typeof setTimeout> | undefined;
+  signal.addEventListener("abort", () => clearTimeout(timer));
   const flush = () => {
     timer = undefined;
     if (signal.aborted || waiting.length === 0) return;

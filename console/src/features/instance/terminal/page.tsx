@@ -31,9 +31,7 @@ export function TerminalPage({ id }: { id: InstanceId }) {
       </Panel>
     );
   return (
-    <Suspense
-      fallback={<div className="h-[max(20rem,calc(100dvh-20rem))] rounded-lg bg-[#171614]" />}
-    >
+    <Suspense fallback={<div className="h-[max(20rem,calc(100dvh-20rem))] rounded-lg bg-[#171614]" />}>
       <TerminalScreen it={it} />
     </Suspense>
   );

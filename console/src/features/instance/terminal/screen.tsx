@@ -37,7 +37,12 @@ function terminalOf(id: InstanceId, box: HTMLElement, say: { missed: (bytes: num
     scrollback: 5000,
     screenReaderMode: true,
     minimumContrastRatio: 4.5,
-    theme: { background: "#171614", foreground: "#efeae3", cursor: "#efeae3", selectionBackground: "#4a4640" },
+    theme: {
+      background: "#171614",
+      foreground: "#efeae3",
+      cursor: "#efeae3",
+      selectionBackground: "#4a4640",
+    },
   });
   const addon = new FitAddon();
   terminal.loadAddon(addon);
@@ -133,7 +138,10 @@ function LineState({ connection, it }: { connection: Connection; it: Instance })
     </Button>
   );
   return (
-    <div role="status" className="mt-2 flex min-h-7 flex-wrap items-center gap-x-4 gap-y-2 text-ink-2 text-sm">
+    <div
+      role="status"
+      className="mt-2 flex min-h-7 flex-wrap items-center gap-x-4 gap-y-2 text-ink-2 text-sm"
+    >
       {state.is === "connecting" && <StateMark mark="moves">{t("instance.terminalConnecting")}</StateMark>}
       {state.is === "open" && <StateMark mark="runs">{t("instance.terminalOpen")}</StateMark>}
       {state.is === "lost" && <StateMark mark="moves">{t("instance.terminalLost")}</StateMark>}
@@ -148,7 +156,9 @@ function LineState({ connection, it }: { connection: Connection; it: Instance })
           <StateMark mark="failed">
             {state.error ? describe(state.error, t) : t("instance.terminalGone")}
           </StateMark>
-          {again(t(state.error?.is("terminal-session-ended") ? "instance.terminalNew" : "instance.connectAgain"))}
+          {again(
+            t(state.error?.is("terminal-session-ended") ? "instance.terminalNew" : "instance.connectAgain"),
+          )}
           <RequestId error={state.error} />
         </>
       )}
