@@ -22,6 +22,7 @@ const shifted = (at: string, seconds: number) => new Date(Date.parse(at) + secon
 
 /** What has happened to instances until now, as if the platform had written it down. */
 export function historyOf(instances: Kept[], mira: UserId): Event[] {
+  for (const { runs } of instances) runs.sort((a, b) => Date.parse(b.started_at) - Date.parse(a.started_at));
   const told = instances.flatMap((kept) => storyOf(kept, mira));
   told.sort((a, b) => Date.parse(a.time) - Date.parse(b.time));
   const last = new Map<TenantId, number>();

@@ -1,7 +1,11 @@
 /**
- * Some libraries write their styles into <style> elements, which the content policy refuses. While `run` runs, such
- * elements get a constructed sheet behind them instead: that is CSSOM, which the policy allows. Gives what takes the
- * sheets away again.
+ * Some libraries write their styles into <style> elements and `style` attributes, which the content policy refuses.
+ * What the policy allows is CSSOM: the same, set from a script.
+ */
+
+/**
+ * While `run` runs, <style> elements get a constructed sheet behind them instead. Gives what takes the sheets away
+ * again.
  */
 export function adoptingStyles(run: () => void): () => void {
   const sheets: CSSStyleSheet[] = [];
@@ -29,4 +33,24 @@ export function adoptingStyles(run: () => void): () => void {
   return () => {
     document.adoptedStyleSheets = document.adoptedStyleSheets.filter((sheet) => !sheets.includes(sheet));
   };
+}
+
+/** The document, but that elements made by it take their `style` attribute as CSSOM. */
+export function stylingDocument(): Document {
+  const create = (name: string, options?: ElementCreationOptions) => {
+    const element = document.createElement(name, options);
+    const set = element.setAttribute.bind(element);
+    element.setAttribute = (attribute, value) => {
+      if (attribute === "style") element.style.cssText = value;
+      else set(attribute, value);
+    };
+    return element;
+  };
+  return new Proxy(document, {
+    get: (target, name) => {
+      if (name === "createElement") return create;
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
 }

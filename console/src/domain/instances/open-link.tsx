@@ -9,9 +9,13 @@ const titles: [RegExp, string][] = [
   [/jupyter/i, "Jupyter"],
 ];
 
-/** "Open WebUI", where the name of the service tells what answers. */
-export function openWord({ service }: Pick<Instance, "service">, t: Text): string {
-  const title = titles.find(([pattern]) => service && pattern.test(service))?.[1];
+/** "WebUI", where the name of the service tells what answers. */
+export const serviceTitle = ({ service }: Pick<Instance, "service">) =>
+  titles.find(([pattern]) => service && pattern.test(service))?.[1] ?? null;
+
+/** "Open WebUI", where it is known what answers. */
+export function openWord(it: Pick<Instance, "service">, t: Text): string {
+  const title = serviceTitle(it);
   return title ? t("instances.openTitle", { title }) : t("instances.open");
 }
 

@@ -32,7 +32,9 @@ export function HeadActions({
         <OpenLink it={it} primary />
         {isStopped && (
           <Button kind="primary" disabled={why("start")} onClick={() => act("start", it)}>
-            {t("instances.start")} · <PriceTag perHour={it.price_per_hour} currency={it.currency} />
+            <span>
+              {t("instances.start")} · <PriceTag perHour={it.price_per_hour} currency={it.currency} />
+            </span>
           </Button>
         )}
         {!isStopped && it.state !== "deleting" && (
@@ -63,8 +65,7 @@ function Leaves({ it }: { it: Instance }) {
   const words =
     it.state === "stopped"
       ? price && t("instance.storageCosts", { price })
-      : price
-        ? t("instance.afterStop", { price })
-        : t("instance.afterStopNothing");
+      : it.state === "running" &&
+        (price ? t("instance.afterStop", { price }) : t("instance.afterStopNothing"));
   return words && <p className="num mt-1 text-right text-ink-3 text-xs max-md:text-left">{words}</p>;
 }

@@ -58,14 +58,14 @@ export function RunsPage({ id }: { id: InstanceId }) {
     {
       key: "cost",
       label: t("instance.runCost"),
-      width: "5.5rem",
+      width: "6.5rem",
       end: true,
       cell: (run) => <Cost run={run} />,
     },
     {
       key: "why",
       label: t("instance.runWhy"),
-      width: "minmax(9rem, 1fr)",
+      width: "minmax(10rem, 1.2fr)",
       cell: (run) => <Why run={run} />,
     },
   ];

@@ -6,7 +6,7 @@ interface Known {
   storages: readonly string[];
   actor: string | null;
   /** What answers: "WebUI". */
-  service: string;
+  service: string | null;
   node: string | null;
 }
 

@@ -4,7 +4,7 @@ import { storages } from "@/api/catalogue";
 import type { Event, Instance } from "@/api/generated/types";
 import { operationOf, people } from "@/api/instances/details";
 import { useMe } from "@/api/session";
-import { openWord } from "@/domain/instances/open-link";
+import { serviceTitle } from "@/domain/instances/open-link";
 import { isMoving, reasonOf } from "@/domain/instances/standing";
 import { useText } from "@/i18n";
 import { useNow } from "@/lib/clock";
@@ -106,7 +106,7 @@ function Steps({ it, timeline }: { it: Instance; timeline: Timeline }) {
       (one) => known?.find((storage) => storage.id === one.storage_id)?.name ?? [],
     ),
     actor: timeline.actor ? nameOf(timeline.actor) : null,
-    service: openWord(it, t).replace(/^\S+\s/, ""),
+    service: serviceTitle(it),
     node: it.node,
   });
   const { steps } = timeline;

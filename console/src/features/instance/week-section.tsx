@@ -1,6 +1,6 @@
 import { clsx } from "clsx";
 import type { Instance, MeteredRun } from "@/api/generated/types";
-import { useText } from "@/i18n";
+import { type Text, useText } from "@/i18n";
 import { useNow } from "@/lib/clock";
 import { useFormat } from "@/lib/format";
 import { Panel, Section } from "@/ui/page";
@@ -83,10 +83,17 @@ function Strip({ week }: { week: Week }) {
   );
 }
 
+/** "8 h 05": there is little room. */
+function short(seconds: number, t: Text): string {
+  const minutes = Math.round(seconds / 60);
+  if (minutes < 60) return t("instance.minutes", { minutes });
+  const hours = Math.floor(minutes / 60);
+  return t("instance.hoursShort", { hours, minutes: String(minutes % 60).padStart(2, "0") });
+}
+
 function Days({ week }: { week: Week }) {
   const { t } = useText();
   const { total, weekday } = useFormat();
-  const lengthOf = useLength();
   return (
     <ol className="num mt-1.5 grid grid-cols-7 text-xs">
       {week.days.map((day) => (
@@ -95,7 +102,7 @@ function Days({ week }: { week: Week }) {
           {day.cost.size > 0 ? (
             <>
               <span className="block font-medium text-ink">{total(day.cost)}</span>
-              <span className="block text-ink-3">{lengthOf(day.seconds)}</span>
+              <span className="block text-ink-3">{short(day.seconds, t)}</span>
             </>
           ) : (
             <span className="block text-ink-3">

@@ -24,7 +24,6 @@ export function ShareLinks({ it }: { it: Instance }) {
   return (
     <Section
       title={t("instance.shareLinks")}
-      hint={t("instance.shareHint")}
       actions={
         <Button disabled={reason} onClick={() => setMaking(true)}>
           <Plus className="size-4" aria-hidden="true" />
@@ -32,6 +31,7 @@ export function ShareLinks({ it }: { it: Instance }) {
         </Button>
       }
     >
+      <p className="mb-3 max-w-[68ch] text-ink-2 text-sm">{t("instance.shareHint")}</p>
       <Panel>
         {list.length === 0 ? (
           <Empty title={t("instance.noLinks")}>{t("instance.noLinksHint")}</Empty>

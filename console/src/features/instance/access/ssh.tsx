@@ -31,7 +31,6 @@ export function Ssh({ it }: { it: Instance }) {
   return (
     <Section
       title="SSH"
-      hint={t("instance.sshHint")}
       actions={
         <Button disabled={reason} onClick={() => setAdding(true)}>
           <Plus className="size-4" aria-hidden="true" />
@@ -39,6 +38,7 @@ export function Ssh({ it }: { it: Instance }) {
         </Button>
       }
     >
+      <p className="mb-3 max-w-[68ch] text-ink-2 text-sm">{t("instance.sshHint")}</p>
       {error && <p className="text-ink-2 text-sm">{describe(error, t)}</p>}
       {endpoint && (
         <div className="space-y-3">

@@ -48,7 +48,7 @@ export function optionsOf({
   return {
     width,
     height,
-    padding: [8, graph.right ? 0 : 8, 0, 0],
+    padding: [8, graph.right ? 0 : 18, 0, 0],
     legend: { show: false },
     cursor: {
       sync: { key: "instance" },

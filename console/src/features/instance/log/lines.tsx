@@ -158,7 +158,7 @@ function OneLine({
       {line.gap && <p className="px-4 text-ochre">{t("instance.logGap")}</p>}
       <div
         className={clsx(
-          "flex gap-4 px-4",
+          "flex gap-4 px-4 max-md:gap-2.5 max-md:px-3",
           level === "error" && "bg-vermilion-wash text-vermilion",
           level === "warning" && "text-ochre",
           isCurrent && "bg-ultra-wash text-ink",
@@ -168,7 +168,8 @@ function OneLine({
           <span
             className={clsx("num shrink-0 select-none", level === "error" ? "text-vermilion" : "text-ink-3")}
           >
-            {stampOf(line.time, stamp)}
+            {stampOf(line.time, stamp).slice(0, 8)}
+            <span className="max-md:hidden">{stampOf(line.time, stamp).slice(8)}</span>
           </span>
         )}
         <span

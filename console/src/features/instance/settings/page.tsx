@@ -52,7 +52,7 @@ export function SettingsPage({ id }: { id: InstanceId }) {
           />
           <Row
             title={t("instance.nodeLoss")}
-            hint={t(it.on_node_loss === "restart" ? "instance.lossRestartHint" : "instance.lossStopHint")}
+            hint={`${t(it.on_node_loss === "restart" ? "instance.lossRestart" : "instance.lossStop")} · ${t(it.on_node_loss === "restart" ? "instance.lossRestartHint" : "instance.lossStopHint")}`}
           >
             <Button
               disabled={whyNot}

@@ -5,7 +5,7 @@ import { useEffect, useRef } from "react";
 import type { Instance, InstanceId } from "@/api/generated/types";
 import { useText } from "@/i18n";
 import { useStore } from "@/lib/store";
-import { adoptingStyles } from "@/ui/adopt-styles";
+import { adoptingStyles, stylingDocument } from "@/ui/adopt-styles";
 import { Button } from "@/ui/button";
 import { describe, RequestId } from "@/ui/error";
 import { StateMark } from "@/ui/state";
@@ -31,6 +31,7 @@ function terminalOf(id: InstanceId, box: HTMLElement, say: { missed: (bytes: num
   host.className = "h-full";
   box.append(host);
   const terminal = new Terminal({
+    documentOverride: stylingDocument(),
     fontFamily: '"IBM Plex Mono", monospace',
     fontSize: 13,
     lineHeight: 1.2,
