@@ -8,6 +8,7 @@ const PHASE = 1100;
 const STOP = 1200;
 
 export function set(kept: Kept, change: Partial<Instance>) {
+  if (change.operation_id) kept.operations = [...(kept.operations ?? []), kept.it.operation_id];
   Object.assign(kept.it, change, { updated_at: now() });
 }
 

@@ -58,6 +58,8 @@ export interface Kept {
   runs: MeteredRun[];
   /** Grows with each start; what was planned for an earlier one does not happen. */
   attempt: number;
+  /** Earlier operations: they have ended. */
+  operations?: Instance["operation_id"][];
 }
 
 export interface Stream {

@@ -149,16 +149,20 @@ export const instanceDetailHandlers = {
     return metricsOf(kept, specOf(context, kept.it.gpu_spec.name), context.query);
   },
   getInstanceOperation: (context): Operation => {
-    const kept = context.world.instances.find(({ it }) => it.operation_id === context.path.id);
+    const { id } = context.path;
+    const kept = context.world.instances.find(
+      ({ it, operations }) => it.operation_id === id || operations?.includes(id),
+    );
     if (!kept) throw new Refusal("not-found");
     const { it } = kept;
-    const [phase, percent] = phases[it.state] ?? [null, null];
+    const isNewest = it.operation_id === id;
+    const [phase, percent] = (isNewest && phases[it.state]) || [null, null];
     const isOpen = phase !== null;
     return {
-      id: it.operation_id,
+      id,
       kind: "instance.start",
       target: it.id,
-      state: isOpen ? "running" : it.reason ? "failed" : "succeeded",
+      state: isOpen ? "running" : isNewest && it.reason ? "failed" : "succeeded",
       progress: { phase, percent, reason: it.reason, message: it.message },
       problem: null,
       created_at: it.updated_at,

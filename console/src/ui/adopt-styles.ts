@@ -35,22 +35,10 @@ export function adoptingStyles(run: () => void): () => void {
   };
 }
 
-/** The document, but that elements made by it take their `style` attribute as CSSOM. */
-export function stylingDocument(): Document {
-  const create = (name: string, options?: ElementCreationOptions) => {
-    const element = document.createElement(name, options);
-    const set = element.setAttribute.bind(element);
-    element.setAttribute = (attribute, value) => {
-      if (attribute === "style") element.style.cssText = value;
-      else set(attribute, value);
-    };
-    return element;
+/** From now on, `style` attributes that scripts give to spans are set as CSSOM: the same in effect. */
+export function styleSpansByScript() {
+  HTMLSpanElement.prototype.setAttribute = function (name, value) {
+    if (name === "style") this.style.cssText = value;
+    else Element.prototype.setAttribute.call(this, name, value);
   };
-  return new Proxy(document, {
-    get: (target, name) => {
-      if (name === "createElement") return create;
-      const value: unknown = Reflect.get(target, name, target);
-      return typeof value === "function" ? value.bind(target) : value;
-    },
-  });
 }

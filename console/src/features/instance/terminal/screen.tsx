@@ -5,7 +5,7 @@ import { useEffect, useRef } from "react";
 import type { Instance, InstanceId } from "@/api/generated/types";
 import { useText } from "@/i18n";
 import { useStore } from "@/lib/store";
-import { adoptingStyles, stylingDocument } from "@/ui/adopt-styles";
+import { adoptingStyles, styleSpansByScript } from "@/ui/adopt-styles";
 import { Button } from "@/ui/button";
 import { describe, RequestId } from "@/ui/error";
 import { StateMark } from "@/ui/state";
@@ -19,6 +19,9 @@ interface Kept {
   fit: () => void;
 }
 
+// the rows of the terminal are spans with colours of their own
+styleSpansByScript();
+
 const terminals = new Map<InstanceId, Kept>();
 
 function terminalOf(id: InstanceId, box: HTMLElement, say: { missed: (bytes: number) => string }): Kept {
@@ -31,7 +34,6 @@ function terminalOf(id: InstanceId, box: HTMLElement, say: { missed: (bytes: num
   host.className = "h-full";
   box.append(host);
   const terminal = new Terminal({
-    documentOverride: stylingDocument(),
     fontFamily: '"IBM Plex Mono", monospace',
     fontSize: 13,
     lineHeight: 1.2,
