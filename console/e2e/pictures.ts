@@ -11,7 +11,33 @@ interface Picture {
   whole?: false;
 }
 
+/** Instances have ids of their own in each world: they are gone to by their name. */
+const ofInstance = (name: string, tab = ""): Picture => ({
+  name: `instance-${name}${tab ? `-${tab}` : ""}`,
+  path: "/instances",
+  person: "mira",
+  open: async (page) => {
+    await page.getByRole("link", { name, exact: true }).first().click();
+    await page.getByRole("heading", { level: 1, name }).waitFor();
+    if (tab) await page.goto(`${page.url()}/${tab}`);
+    if (tab === "log") await page.getByRole("log").getByText("saved").first().waitFor();
+    else if (tab === "terminal") await page.locator(".xterm-rows").getByText("root@").first().waitFor();
+    else if (!tab) await page.getByRole("img").first().waitFor();
+  },
+});
+
 const pictures: Picture[] = [
+  ...[
+    "character-sheets",
+    "texture-tests",
+    "winter-pass",
+    "cover-art",
+    "trailer-frames",
+    "lora-heroine",
+    "props-and-weapons",
+    "dungeon-tiles",
+  ].map((name) => ofInstance(name)),
+  ...["log", "terminal", "access", "runs", "settings"].map((tab) => ofInstance("character-sheets", tab)),
   { name: "sign-in", path: "/sign-in" },
   {
     name: "sign-in-wrong",

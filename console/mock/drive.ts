@@ -8,6 +8,7 @@ const PHASE = 1100;
 const STOP = 1200;
 
 export function set(kept: Kept, change: Partial<Instance>) {
+  if (change.operation_id) kept.operations = [...(kept.operations ?? []), kept.it.operation_id];
   Object.assign(kept.it, change, { updated_at: now() });
 }
 
@@ -171,6 +172,8 @@ function claim(world: World, kept: Kept, wait: boolean) {
       currency: row.currency,
     },
   });
+  for (const { storage_id } of kept.it.storages)
+    tell(world, kept, { type: "instance.storage_attached", data: { storage_id } });
   later(kept, PHASE, () => load(world, kept));
 }
 

@@ -1,4 +1,5 @@
 import { catalogueHandlers } from "./handlers/catalogue.ts";
+import { instanceDetailHandlers } from "./handlers/instance.ts";
 import { instanceHandlers } from "./handlers/instances.ts";
 import { keyHandlers } from "./handlers/keys.ts";
 import { meHandlers } from "./handlers/me.ts";
@@ -20,6 +21,7 @@ export const handlers: Handlers = {
   ...catalogueHandlers,
   ...storageHandlers,
   ...instanceHandlers,
+  ...instanceDetailHandlers,
 };
 
 /** Needs no sign-in. */

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { fileURLToPath } from "node:url";
 import { type Plugin, runnerImport } from "vite";
 import type { MockReply } from "./types.ts";
@@ -24,11 +24,17 @@ function write(response: ServerResponse, { status, headers, body, stream }: Mock
   stream({ send: (text) => response.write(text), end: () => response.end() }, end.signal);
 }
 
-async function middleware() {
-  const { module } = await runnerImport<typeof import("./server.ts")>(
-    fileURLToPath(new URL("./server.ts", import.meta.url)),
-  );
-  const server = new module.MockServer();
+const load = async <Module>(file: string) =>
+  (await runnerImport<Module>(fileURLToPath(new URL(file, import.meta.url)))).module;
+
+async function middleware(http: Server | null) {
+  const { MockServer } = await load<typeof import("./server.ts")>("./server.ts");
+  const { openTerminal } = await load<typeof import("./terminal.ts")>("./terminal.ts");
+  const server = new MockServer();
+  http?.on("upgrade", (request, stream) => {
+    if (/^\/v1\/instances\/[^/]+\/terminal/.test(request.url ?? ""))
+      openTerminal((name) => server.world(name), request, stream);
+  });
   return async (request: IncomingMessage, response: ServerResponse, next: (error?: unknown) => void) => {
     const url = new URL(request.url ?? "/", "http://localhost");
     if (!/^\/(v1|mock)\//.test(url.pathname)) return next();
@@ -53,6 +59,8 @@ async function middleware() {
 /** The stand-in of the API in the development and preview servers. */
 export const mockApi = (): Plugin => ({
   name: "mock-api",
-  configureServer: async ({ middlewares }) => void middlewares.use(await middleware()),
-  configurePreviewServer: async ({ middlewares }) => void middlewares.use(await middleware()),
+  configureServer: async ({ middlewares, httpServer }) =>
+    void middlewares.use(await middleware(httpServer as Server | null)),
+  configurePreviewServer: async ({ middlewares, httpServer }) =>
+    void middlewares.use(await middleware(httpServer as Server)),
 });

@@ -205,6 +205,7 @@ export function makeWorld(): World {
     provoked: [],
     answered: new Map(),
     streams: new Set(),
+    terminals: new Set(),
     next: 100,
   };
 }

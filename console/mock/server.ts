@@ -1,8 +1,10 @@
 import { problems } from "../src/api/generated/problems";
 import { type Change, change } from "./change.ts";
 import { follow } from "./events.ts";
+import { keptOf } from "./handlers/instances.ts";
 import { SESSION_COOKIE } from "./handlers/sessions.ts";
 import { forEveryone, handlers, type Mocked } from "./handlers.ts";
+import { followLog } from "./log.ts";
 import { operations } from "./operations.ts";
 import { makeWorld } from "./seed.ts";
 import { type Caller, type Context, type MockReply, type MockRequest, Refusal, Reply } from "./types.ts";
@@ -47,6 +49,7 @@ export class MockServer {
     }
     if (request.path === "/mock/cut") {
       for (const { end } of world.streams) end();
+      for (const line of world.terminals) line.destroy();
       return { status: 200, headers: { "content-type": "application/json" }, body: world.streams.size };
     }
     if (request.path === "/mock/streams")
@@ -108,6 +111,20 @@ async function answer(world: World, request: MockRequest): Promise<MockReply> {
     if (!caller.session.tenant_id) throw new Refusal("forbidden");
     await provoked(world, "listEvents");
     return follow(world, request, caller);
+  }
+  const log = /^\/v1\/instances\/([^/]+)\/log$/.exec(request.path);
+  if (log) {
+    if (!caller) throw new Refusal("unauthenticated");
+    const context = { world, request, caller };
+    return followLog(keptOf(context, log[1] ?? ""), request);
+  }
+  // what a WebSocket was refused with
+  const terminal = /^\/v1\/instances\/([^/]+)\/terminal$/.exec(request.path);
+  if (terminal) {
+    if (!caller) throw new Refusal("unauthenticated");
+    const { it } = keptOf({ world, request, caller }, terminal[1] ?? "");
+    if (it.state !== "running") throw new Refusal("instance-not-running");
+    throw new Refusal(request.query.has("session") ? "terminal-session-ended" : "websocket-required");
   }
   const route = routes.find((it) => it.method === request.method && it.pattern.test(request.path));
   if (!route) throw new Refusal("no-such-route");

@@ -2,7 +2,6 @@ import type {
   Budget,
   Datacenter,
   DatacenterId,
-  Event,
   GpuSpec,
   GpuSpecId,
   Instance,
@@ -17,6 +16,7 @@ import type {
   TenantId,
   UserId,
 } from "../src/api/generated/types";
+import { historyOf } from "./history.ts";
 import { daysAgo, hoursAgo, type Kept, makeId, makeSortedId, type World } from "./world.ts";
 
 const at = { created_at: daysAgo(200), updated_at: daysAgo(20) };
@@ -357,6 +357,10 @@ function instancesOf(studio: TenantId, other: TenantId, files: Record<string, St
       ran: [
         [20, 17.6],
         [15, 9.8],
+        [44, 36.5],
+        [69, 66],
+        [117, 109],
+        [139, 137.5],
       ],
     },
     {
@@ -370,6 +374,11 @@ function instancesOf(studio: TenantId, other: TenantId, files: Record<string, St
       ran: [
         [20, 17.4],
         [15, 9],
+        [43, 37],
+        [67, 58.5],
+        [93, 88],
+        [140, 134],
+        [188, 180],
       ],
     },
     {
@@ -454,42 +463,6 @@ function instancesOf(studio: TenantId, other: TenantId, files: Record<string, St
   ];
 }
 
-/** What has happened of late: the runs of the last day, and the order of the newest instance. */
-function eventsOf(instances: Kept[], mira: UserId): Event[] {
-  const ended = instances.flatMap(({ tenant_id, it, runs }) =>
-    runs.flatMap((run) =>
-      run.ended_at === null
-        ? []
-        : {
-            tenant_id,
-            time: run.ended_at,
-            instance_id: it.id,
-            type: "instance.run_ended" as const,
-            data: {
-              attempt: 1,
-              started_at: run.started_at,
-              ended_at: run.ended_at,
-              end_reason: "stopped" as const,
-            },
-          },
-    ),
-  );
-  ended.sort((a, b) => (a.time < b.time ? -1 : 1));
-  const last = new Map<TenantId, number>();
-  return ended.map((event, i) => {
-    const sequence = (last.get(event.tenant_id) ?? 0) + 1;
-    last.set(event.tenant_id, sequence);
-    return {
-      ...event,
-      id: makeId<Event["id"]>("evt", 5000 + i),
-      sequence,
-      actor: { kind: "user" as const, user_id: mira },
-      reason: null,
-      message: null,
-    };
-  });
-}
-
 const limits: Limits = {
   instances: 20,
   gpus: 10,
@@ -542,6 +515,6 @@ export function studioSeed(studio: TenantId, other: TenantId, mira: UserId) {
     instances,
     limits: structuredClone(limits),
     budget: budget(),
-    events: eventsOf(instances, mira),
+    events: historyOf(instances, mira),
   } satisfies Partial<World>;
 }

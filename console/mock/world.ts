@@ -58,6 +58,8 @@ export interface Kept {
   runs: MeteredRun[];
   /** Grows with each start; what was planned for an earlier one does not happen. */
   attempt: number;
+  /** Earlier operations: they have ended. */
+  operations?: Instance["operation_id"][];
 }
 
 export interface Stream {
@@ -91,6 +93,8 @@ export interface World {
   events: Event[];
   /** Open event streams. */
   streams: Set<Stream>;
+  /** Lines of open terminals. */
+  terminals: Set<{ destroy: () => unknown }>;
   next: number;
 }
 

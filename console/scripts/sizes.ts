@@ -4,6 +4,8 @@ import { gzipSync } from "node:zlib";
 
 const ENTRY = 155;
 const PAGE = 230;
+const CHART = 30;
+const TERMINAL = 95;
 
 interface Chunk {
   file: string;
@@ -37,10 +39,12 @@ const [shell = ""] = find(/src\/routes\/_app\.tsx\?tsr-split=component/);
 const rows: [string, number, number][] = [["entry", size(entry), ENTRY]];
 for (const key of find(/src\/routes\/.*\?tsr-split=component/)) {
   const parents = key.includes("/_app/") ? [...closure(shell)] : [];
-  // tabs of the account are inside its layout
+  // tabs are inside the layout of the account, or of the instance
   const [layout] = key.includes("/account/")
     ? find(/src\/routes\/_app\/account\.tsx\?tsr-split=component/)
-    : [];
+    : key.includes("/instances/$id/")
+      ? find(/src\/routes\/_app\/instances\/\$id\.tsx\?tsr-split=component/)
+      : [];
   const all = [
     ...entry,
     ...closure(language),
@@ -49,6 +53,15 @@ for (const key of find(/src\/routes\/.*\?tsr-split=component/)) {
     ...closure(key),
   ];
   rows.push([key.replace(/^src\/routes\/|\?.*$/g, ""), size(all), PAGE]);
+}
+// what is loaded when it is shown, without what every page has
+const shown = new Set([...entry, ...closure(shell)]);
+for (const [name, pattern, budget] of [
+  ["chart", /instance\/charts\/section\.tsx$/, CHART],
+  ["terminal", /instance\/terminal\/screen\.tsx$/, TERMINAL],
+] as const) {
+  const [key = ""] = find(pattern);
+  rows.push([name, size([...closure(key)].filter((one) => !shown.has(one))), budget]);
 }
 for (const [name, kib, budget] of rows)
   console.log(

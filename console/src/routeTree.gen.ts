@@ -20,9 +20,15 @@ import { Route as AppAccountIndexRouteImport } from './routes/_app/account/index
 import { Route as AppAccountSessionsRouteImport } from './routes/_app/account/sessions'
 import { Route as AppAccountSignInRouteImport } from './routes/_app/account/sign-in'
 import { Route as AppInstancesIndexRouteImport } from './routes/_app/instances/index'
+import { Route as AppInstancesIdRouteImport } from './routes/_app/instances/$id'
 import { Route as AppInstancesNewRouteImport } from './routes/_app/instances/new'
-import { Route as AppInstancesIdIndexRouteImport } from './routes/_app/instances/$id.index'
-import { Route as AppInstancesIdOpenRouteImport } from './routes/_app/instances/$id.open'
+import { Route as AppInstancesIdIndexRouteImport } from './routes/_app/instances/$id/index'
+import { Route as AppInstancesIdAccessRouteImport } from './routes/_app/instances/$id/access'
+import { Route as AppInstancesIdLogRouteImport } from './routes/_app/instances/$id/log'
+import { Route as AppInstancesIdRunsRouteImport } from './routes/_app/instances/$id/runs'
+import { Route as AppInstancesIdSettingsRouteImport } from './routes/_app/instances/$id/settings'
+import { Route as AppInstancesIdTerminalRouteImport } from './routes/_app/instances/$id/terminal'
+import { Route as AppInstancesIdOpenRouteImport } from './routes/_app/instances/$id_.open'
 
 const AppRoute = AppRouteImport.update({
   id: '/_app',
@@ -78,18 +84,48 @@ const AppInstancesIndexRoute = AppInstancesIndexRouteImport.update({
   path: '/instances/',
   getParentRoute: () => AppRoute,
 } as any)
+const AppInstancesIdRoute = AppInstancesIdRouteImport.update({
+  id: '/instances/$id',
+  path: '/instances/$id',
+  getParentRoute: () => AppRoute,
+} as any)
 const AppInstancesNewRoute = AppInstancesNewRouteImport.update({
   id: '/instances/new',
   path: '/instances/new',
   getParentRoute: () => AppRoute,
 } as any)
 const AppInstancesIdIndexRoute = AppInstancesIdIndexRouteImport.update({
-  id: '/instances/$id/',
-  path: '/instances/$id/',
-  getParentRoute: () => AppRoute,
+  id: '/',
+  path: '/',
+  getParentRoute: () => AppInstancesIdRoute,
+} as any)
+const AppInstancesIdAccessRoute = AppInstancesIdAccessRouteImport.update({
+  id: '/access',
+  path: '/access',
+  getParentRoute: () => AppInstancesIdRoute,
+} as any)
+const AppInstancesIdLogRoute = AppInstancesIdLogRouteImport.update({
+  id: '/log',
+  path: '/log',
+  getParentRoute: () => AppInstancesIdRoute,
+} as any)
+const AppInstancesIdRunsRoute = AppInstancesIdRunsRouteImport.update({
+  id: '/runs',
+  path: '/runs',
+  getParentRoute: () => AppInstancesIdRoute,
+} as any)
+const AppInstancesIdSettingsRoute = AppInstancesIdSettingsRouteImport.update({
+  id: '/settings',
+  path: '/settings',
+  getParentRoute: () => AppInstancesIdRoute,
+} as any)
+const AppInstancesIdTerminalRoute = AppInstancesIdTerminalRouteImport.update({
+  id: '/terminal',
+  path: '/terminal',
+  getParentRoute: () => AppInstancesIdRoute,
 } as any)
 const AppInstancesIdOpenRoute = AppInstancesIdOpenRouteImport.update({
-  id: '/instances/$id/open',
+  id: '/instances/$id_/open',
   path: '/instances/$id/open',
   getParentRoute: () => AppRoute,
 } as any)
@@ -103,9 +139,15 @@ export interface FileRoutesByFullPath {
   '/members': typeof AppMembersRoute
   '/account/sessions': typeof AppAccountSessionsRoute
   '/account/sign-in': typeof AppAccountSignInRoute
+  '/instances/$id': typeof AppInstancesIdRouteWithChildren
   '/instances/new': typeof AppInstancesNewRoute
   '/account/': typeof AppAccountIndexRoute
   '/instances/': typeof AppInstancesIndexRoute
+  '/instances/$id/access': typeof AppInstancesIdAccessRoute
+  '/instances/$id/log': typeof AppInstancesIdLogRoute
+  '/instances/$id/runs': typeof AppInstancesIdRunsRoute
+  '/instances/$id/settings': typeof AppInstancesIdSettingsRoute
+  '/instances/$id/terminal': typeof AppInstancesIdTerminalRoute
   '/instances/$id/open': typeof AppInstancesIdOpenRoute
   '/instances/$id/': typeof AppInstancesIdIndexRoute
 }
@@ -120,6 +162,11 @@ export interface FileRoutesByTo {
   '/instances/new': typeof AppInstancesNewRoute
   '/account': typeof AppAccountIndexRoute
   '/instances': typeof AppInstancesIndexRoute
+  '/instances/$id/access': typeof AppInstancesIdAccessRoute
+  '/instances/$id/log': typeof AppInstancesIdLogRoute
+  '/instances/$id/runs': typeof AppInstancesIdRunsRoute
+  '/instances/$id/settings': typeof AppInstancesIdSettingsRoute
+  '/instances/$id/terminal': typeof AppInstancesIdTerminalRoute
   '/instances/$id/open': typeof AppInstancesIdOpenRoute
   '/instances/$id': typeof AppInstancesIdIndexRoute
 }
@@ -134,10 +181,16 @@ export interface FileRoutesById {
   '/_app/': typeof AppIndexRoute
   '/_app/account/sessions': typeof AppAccountSessionsRoute
   '/_app/account/sign-in': typeof AppAccountSignInRoute
+  '/_app/instances/$id': typeof AppInstancesIdRouteWithChildren
   '/_app/instances/new': typeof AppInstancesNewRoute
   '/_app/account/': typeof AppAccountIndexRoute
   '/_app/instances/': typeof AppInstancesIndexRoute
-  '/_app/instances/$id/open': typeof AppInstancesIdOpenRoute
+  '/_app/instances/$id/access': typeof AppInstancesIdAccessRoute
+  '/_app/instances/$id/log': typeof AppInstancesIdLogRoute
+  '/_app/instances/$id/runs': typeof AppInstancesIdRunsRoute
+  '/_app/instances/$id/settings': typeof AppInstancesIdSettingsRoute
+  '/_app/instances/$id/terminal': typeof AppInstancesIdTerminalRoute
+  '/_app/instances/$id_/open': typeof AppInstancesIdOpenRoute
   '/_app/instances/$id/': typeof AppInstancesIdIndexRoute
 }
 export interface FileRouteTypes {
@@ -151,9 +204,15 @@ export interface FileRouteTypes {
     | '/members'
     | '/account/sessions'
     | '/account/sign-in'
+    | '/instances/$id'
     | '/instances/new'
     | '/account/'
     | '/instances/'
+    | '/instances/$id/access'
+    | '/instances/$id/log'
+    | '/instances/$id/runs'
+    | '/instances/$id/settings'
+    | '/instances/$id/terminal'
     | '/instances/$id/open'
     | '/instances/$id/'
   fileRoutesByTo: FileRoutesByTo
@@ -168,6 +227,11 @@ export interface FileRouteTypes {
     | '/instances/new'
     | '/account'
     | '/instances'
+    | '/instances/$id/access'
+    | '/instances/$id/log'
+    | '/instances/$id/runs'
+    | '/instances/$id/settings'
+    | '/instances/$id/terminal'
     | '/instances/$id/open'
     | '/instances/$id'
   id:
@@ -181,10 +245,16 @@ export interface FileRouteTypes {
     | '/_app/'
     | '/_app/account/sessions'
     | '/_app/account/sign-in'
+    | '/_app/instances/$id'
     | '/_app/instances/new'
     | '/_app/account/'
     | '/_app/instances/'
-    | '/_app/instances/$id/open'
+    | '/_app/instances/$id/access'
+    | '/_app/instances/$id/log'
+    | '/_app/instances/$id/runs'
+    | '/_app/instances/$id/settings'
+    | '/_app/instances/$id/terminal'
+    | '/_app/instances/$id_/open'
     | '/_app/instances/$id/'
   fileRoutesById: FileRoutesById
 }
@@ -272,6 +342,13 @@ declare module '@tanstack/react-router' {
       preLoaderRoute: typeof AppInstancesIndexRouteImport
       parentRoute: typeof AppRoute
     }
+    '/_app/instances/$id': {
+      id: '/_app/instances/$id'
+      path: '/instances/$id'
+      fullPath: '/instances/$id'
+      preLoaderRoute: typeof AppInstancesIdRouteImport
+      parentRoute: typeof AppRoute
+    }
     '/_app/instances/new': {
       id: '/_app/instances/new'
       path: '/instances/new'
@@ -281,13 +358,48 @@ declare module '@tanstack/react-router' {
     }
     '/_app/instances/$id/': {
       id: '/_app/instances/$id/'
-      path: '/instances/$id'
+      path: '/'
       fullPath: '/instances/$id/'
       preLoaderRoute: typeof AppInstancesIdIndexRouteImport
-      parentRoute: typeof AppRoute
+      parentRoute: typeof AppInstancesIdRoute
     }
-    '/_app/instances/$id/open': {
-      id: '/_app/instances/$id/open'
+    '/_app/instances/$id/access': {
+      id: '/_app/instances/$id/access'
+      path: '/access'
+      fullPath: '/instances/$id/access'
+      preLoaderRoute: typeof AppInstancesIdAccessRouteImport
+      parentRoute: typeof AppInstancesIdRoute
+    }
+    '/_app/instances/$id/log': {
+      id: '/_app/instances/$id/log'
+      path: '/log'
+      fullPath: '/instances/$id/log'
+      preLoaderRoute: typeof AppInstancesIdLogRouteImport
+      parentRoute: typeof AppInstancesIdRoute
+    }
+    '/_app/instances/$id/runs': {
+      id: '/_app/instances/$id/runs'
+      path: '/runs'
+      fullPath: '/instances/$id/runs'
+      preLoaderRoute: typeof AppInstancesIdRunsRouteImport
+      parentRoute: typeof AppInstancesIdRoute
+    }
+    '/_app/instances/$id/settings': {
+      id: '/_app/instances/$id/settings'
+      path: '/settings'
+      fullPath: '/instances/$id/settings'
+      preLoaderRoute: typeof AppInstancesIdSettingsRouteImport
+      parentRoute: typeof AppInstancesIdRoute
+    }
+    '/_app/instances/$id/terminal': {
+      id: '/_app/instances/$id/terminal'
+      path: '/terminal'
+      fullPath: '/instances/$id/terminal'
+      preLoaderRoute: typeof AppInstancesIdTerminalRouteImport
+      parentRoute: typeof AppInstancesIdRoute
+    }
+    '/_app/instances/$id_/open': {
+      id: '/_app/instances/$id_/open'
       path: '/instances/$id/open'
       fullPath: '/instances/$id/open'
       preLoaderRoute: typeof AppInstancesIdOpenRouteImport
@@ -312,16 +424,38 @@ const AppAccountRouteWithChildren = AppAccountRoute._addFileChildren(
   AppAccountRouteChildren,
 )
 
+interface AppInstancesIdRouteChildren {
+  AppInstancesIdAccessRoute: typeof AppInstancesIdAccessRoute
+  AppInstancesIdLogRoute: typeof AppInstancesIdLogRoute
+  AppInstancesIdRunsRoute: typeof AppInstancesIdRunsRoute
+  AppInstancesIdSettingsRoute: typeof AppInstancesIdSettingsRoute
+  AppInstancesIdTerminalRoute: typeof AppInstancesIdTerminalRoute
+  AppInstancesIdIndexRoute: typeof AppInstancesIdIndexRoute
+}
+
+const AppInstancesIdRouteChildren: AppInstancesIdRouteChildren = {
+  AppInstancesIdAccessRoute: AppInstancesIdAccessRoute,
+  AppInstancesIdLogRoute: AppInstancesIdLogRoute,
+  AppInstancesIdRunsRoute: AppInstancesIdRunsRoute,
+  AppInstancesIdSettingsRoute: AppInstancesIdSettingsRoute,
+  AppInstancesIdTerminalRoute: AppInstancesIdTerminalRoute,
+  AppInstancesIdIndexRoute: AppInstancesIdIndexRoute,
+}
+
+const AppInstancesIdRouteWithChildren = AppInstancesIdRoute._addFileChildren(
+  AppInstancesIdRouteChildren,
+)
+
 interface AppRouteChildren {
   AppAccountRoute: typeof AppAccountRouteWithChildren
   AppApiKeysRoute: typeof AppApiKeysRoute
   AppInvitationsRoute: typeof AppInvitationsRoute
   AppMembersRoute: typeof AppMembersRoute
   AppIndexRoute: typeof AppIndexRoute
+  AppInstancesIdRoute: typeof AppInstancesIdRouteWithChildren
   AppInstancesNewRoute: typeof AppInstancesNewRoute
   AppInstancesIndexRoute: typeof AppInstancesIndexRoute
   AppInstancesIdOpenRoute: typeof AppInstancesIdOpenRoute
-  AppInstancesIdIndexRoute: typeof AppInstancesIdIndexRoute
 }
 
 const AppRouteChildren: AppRouteChildren = {
@@ -330,10 +464,10 @@ const AppRouteChildren: AppRouteChildren = {
   AppInvitationsRoute: AppInvitationsRoute,
   AppMembersRoute: AppMembersRoute,
   AppIndexRoute: AppIndexRoute,
+  AppInstancesIdRoute: AppInstancesIdRouteWithChildren,
   AppInstancesNewRoute: AppInstancesNewRoute,
   AppInstancesIndexRoute: AppInstancesIndexRoute,
   AppInstancesIdOpenRoute: AppInstancesIdOpenRoute,
-  AppInstancesIdIndexRoute: AppInstancesIdIndexRoute,
 }
 
 const AppRouteWithChildren = AppRoute._addFileChildren(AppRouteChildren)

@@ -22,7 +22,7 @@ export function keptOf(context: Context, id: string): Kept {
   return kept;
 }
 
-function asMember({ world, caller }: Context) {
+export function asMember({ world, caller }: Context) {
   const role = roleIn(world, caller.session.tenant_id, caller.user.id);
   if (role !== "member" && role !== "owner") throw new Refusal("forbidden");
 }
@@ -30,7 +30,7 @@ function asMember({ world, caller }: Context) {
 const invalid = (pointer: string, detail: string) =>
   new Refusal("invalid-field", { errors: [{ pointer, detail }] });
 
-const by = ({ caller }: Context) => ({ actor: { kind: "user" as const, user_id: caller.user.id } });
+export const by = ({ caller }: Context) => ({ actor: { kind: "user" as const, user_id: caller.user.id } });
 
 /** An instance that the caller may act on, in one of the states. */
 function actOn(context: Context & { path: { id: string } }, states: Instance["state"][]): Kept {

@@ -1,6 +1,14 @@
 import { useText } from "@/i18n";
 import { type Amount, formatMoney, parseAmount, type Totals } from "./money";
-import { formatClock, formatDay, formatRelative, formatTime } from "./time";
+import {
+  formatClock,
+  formatDay,
+  formatRelative,
+  formatSeconds,
+  formatSpan,
+  formatTime,
+  formatWeekday,
+} from "./time";
 
 /** The functions of money and time in the reader's language. */
 export function useFormat() {
@@ -15,6 +23,9 @@ export function useFormat() {
       new Intl.ListFormat(language).format(
         [...totals].map(([currency, amount]) => formatMoney(amount, currency, language)),
       ),
+    seconds: (at: string) => formatSeconds(at, language),
+    span: (from: number, to: number) => formatSpan(from, to, language),
+    weekday: (at: number) => formatWeekday(at, language),
     clock: (at: string) => formatClock(at, language),
     /** Sentences one after the other: Chinese has no space between them. */
     sentences: (items: readonly (string | false)[]) =>

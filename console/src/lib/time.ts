@@ -46,6 +46,35 @@ export function formatClock(at: string, language: string): string {
   }).format(date);
 }
 
+/** "14:02:09" of today, else with the day before it: where seconds count. */
+export function formatSeconds(at: string, language: string): string {
+  const date = new Date(at);
+  const isToday = date.toDateString() === new Date().toDateString();
+  return new Intl.DateTimeFormat(locale(language), {
+    ...(!isToday && { day: "numeric", month: "short" }),
+    hour: "2-digit",
+    minute: "2-digit",
+    second: "2-digit",
+    hourCycle: "h23",
+  }).format(date);
+}
+
+/** "26 Nov, 22:36–22:48". */
+export function formatSpan(from: number, to: number, language: string): string {
+  const isToday = new Date(from).toDateString() === new Date().toDateString();
+  return new Intl.DateTimeFormat(locale(language), {
+    ...(!isToday && { day: "numeric", month: "short" }),
+    hour: "2-digit",
+    minute: "2-digit",
+    hourCycle: "h23",
+  }).formatRange(from, to);
+}
+
+/** "Thu 26". */
+export function formatWeekday(at: number, language: string): string {
+  return new Intl.DateTimeFormat(locale(language), { weekday: "short", day: "numeric" }).format(at);
+}
+
 /** "26 Nov 2026". */
 export function formatDay(at: string, language: string): string {
   return new Intl.DateTimeFormat(locale(language), { dateStyle: "medium" }).format(new Date(at));

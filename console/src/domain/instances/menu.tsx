@@ -1,6 +1,7 @@
 import { useNavigate } from "@tanstack/react-router";
 import type { Instance } from "@/api/generated/types";
 import { useMe } from "@/api/session";
+import { whyNot } from "@/app/roles";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
 import { ActionMenu, type MenuEntry } from "@/ui/menu";
@@ -16,10 +17,12 @@ export function mainAction(it: Pick<Instance, "state">): InstanceAction {
 export function InstanceMenu({
   it,
   onDelete,
+  onRename,
   here,
 }: {
   it: Instance;
   onDelete: (it: Instance) => void;
+  onRename?: () => void;
   /** On its own page: no way there. */
   here?: boolean;
 }) {
@@ -61,6 +64,16 @@ export function InstanceMenu({
             onSelect: () => void navigate({ to: "/instances/$id", params: { id: it.id } }),
           },
         ]),
+    ...(onRename
+      ? [
+          {
+            key: "rename",
+            label: t("instances.rename"),
+            disabled: whyNot(me, "instances.write", t),
+            onSelect: onRename,
+          },
+        ]
+      : []),
     {
       key: "curl",
       label: t(main === "start" ? "instances.curlStart" : "instances.curlStop"),

@@ -9,14 +9,28 @@ const titles: [RegExp, string][] = [
   [/jupyter/i, "Jupyter"],
 ];
 
-/** "Open WebUI", where the name of the service tells what answers. */
-export function openWord({ service }: Pick<Instance, "service">, t: Text): string {
-  const title = titles.find(([pattern]) => service && pattern.test(service))?.[1];
+/** "WebUI", where the name of the service tells what answers. */
+export const serviceTitle = ({ service }: Pick<Instance, "service">) =>
+  titles.find(([pattern]) => service && pattern.test(service))?.[1] ?? null;
+
+/** "Open WebUI", where it is known what answers. */
+export function openWord(it: Pick<Instance, "service">, t: Text): string {
+  const title = serviceTitle(it);
   return title ? t("instances.openTitle", { title }) : t("instances.open");
 }
 
 /** A link to a page in a new tab that makes the ticket: a window opened after a request would be blocked. */
-export function OpenLink({ it, small, icon }: { it: Instance; small?: boolean; icon?: boolean }) {
+export function OpenLink({
+  it,
+  small,
+  icon,
+  primary,
+}: {
+  it: Instance;
+  small?: boolean;
+  icon?: boolean;
+  primary?: boolean;
+}) {
   const { t } = useText();
   if (it.state !== "running") return null;
   const word = openWord(it, t);
@@ -26,6 +40,7 @@ export function OpenLink({ it, small, icon }: { it: Instance; small?: boolean; i
       params={{ id: it.id }}
       target="_blank"
       preload={false}
+      kind={primary ? "primary" : "plain"}
       small={small}
       icon={icon}
       aria-label={t("instances.openOf", { open: word, name: it.name })}

@@ -1,6 +1,8 @@
 import type { Budget, Datacenter, GpuSpec, Quota, StockRow } from "@/api/generated/types";
 import { isOver, parseAmount } from "@/lib/money";
 
+export { gpuTitle } from "@/domain/instances/gpu";
+
 export type Level = "many" | "few" | "none";
 
 /** How much room a datacenter has for a specification. */
@@ -134,14 +136,4 @@ export function roomInQuota({ limits, used }: Quota): number | null {
     limits.gpus != null ? limits.gpus - gpus : null,
   ].filter((it) => it !== null);
   return left.length === 0 ? null : Math.max(0, Math.min(...left));
-}
-
-/** "RTX 4090" of `NVIDIA-GeForce-RTX-4090`. */
-export function gpuTitle({ gpu_model, gpu_count }: Pick<GpuSpec, "gpu_model" | "gpu_count">): string {
-  const name = gpu_model
-    .replace(/^NVIDIA[- ]/i, "")
-    .replace(/^GeForce[- ]/i, "")
-    .replace(/-\d+GB$/i, "")
-    .replaceAll("-", " ");
-  return gpu_count > 1 ? `${gpu_count} × ${name}` : name;
 }

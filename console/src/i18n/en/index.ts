@@ -1,4 +1,5 @@
 import { account } from "./account";
+import { instance } from "./instance";
 import { instances } from "./instances";
 import { keys } from "./keys";
 import { members } from "./members";
@@ -9,4 +10,16 @@ import { signIn } from "./sign-in";
 import { start } from "./start";
 import { ui } from "./ui";
 
-export const en = { ui, nav, problems, signIn, account, members, keys, instances, reasons, start } as const;
+export const en = {
+  ui,
+  nav,
+  problems,
+  signIn,
+  account,
+  members,
+  keys,
+  instances,
+  instance,
+  reasons,
+  start,
+} as const;

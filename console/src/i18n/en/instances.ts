@@ -30,6 +30,7 @@ export const instances = {
   release: "Give up the GPU",
   releaseHint: "It is no longer kept, and no longer costs.",
   details: "Details",
+  rename: "Rename…",
   curlStart: "Copy the start as curl",
   curlStop: "Copy the stop as curl",
   copiedStart: "The start is copied as curl",

@@ -1,5 +1,6 @@
 import type { Catalogue } from "..";
 import { account } from "./account";
+import { instance } from "./instance";
 import { instances } from "./instances";
 import { keys } from "./keys";
 import { members } from "./members";
@@ -19,6 +20,7 @@ export const zhCN: Catalogue = {
   members,
   keys,
   instances,
+  instance,
   reasons,
   start,
 };

@@ -32,6 +32,7 @@ export const instances: Catalogue["instances"] = {
   release: "放弃保留的 GPU",
   releaseHint: "不再保留，也不再收费。",
   details: "详情",
+  rename: "重命名…",
   curlStart: "复制启动的 curl 命令",
   curlStop: "复制停止的 curl 命令",
   copiedStart: "已复制启动的 curl 命令",

@@ -1,0 +1,179 @@
+import { useQuery } from "@tanstack/react-query";
+import { Plus } from "lucide-react";
+import { useState } from "react";
+import { call } from "@/api/client";
+import { createInstanceSshKey, deleteInstanceSshKey } from "@/api/generated/operations";
+import type { Instance, NewSshKey, SshKey } from "@/api/generated/types";
+import { instanceSshKeys, ownSshKeys, sshEndpoint } from "@/api/instances/details";
+import { useAct, useLoaded } from "@/api/query";
+import { useWhyNot } from "@/app/roles";
+import { useText } from "@/i18n";
+import { useForm } from "@/lib/form";
+import { useFormat } from "@/lib/format";
+import { Button } from "@/ui/button";
+import { CopyBox } from "@/ui/copy";
+import { ConfirmDialog, Dialog } from "@/ui/dialog";
+import { describe, ErrorLine } from "@/ui/error";
+import { TextField } from "@/ui/field";
+import { Panel, Row, Section } from "@/ui/page";
+
+/** How to connect, the key by which the host is known, and the keys that open this instance. */
+export function Ssh({ it }: { it: Instance }) {
+  const { t } = useText();
+  const { data: endpoint, error } = useQuery(sshEndpoint);
+  const { data: own } = useQuery(ownSshKeys);
+  const keys = useLoaded(instanceSshKeys(it.id));
+  const reason = useWhyNot("instances.write");
+  const [adding, setAdding] = useState(false);
+  const [leaving, setLeaving] = useState<SshKey | null>(null);
+  const host = endpoint && `${it.id}@${endpoint.host}`;
+  const port = endpoint && endpoint.port !== 22 ? ` -p ${endpoint.port}` : "";
+  return (
+    <Section
+      title="SSH"
+      actions={
+        <Button disabled={reason} onClick={() => setAdding(true)}>
+          <Plus className="size-4" aria-hidden="true" />
+          {t("instance.addKey")}
+        </Button>
+      }
+    >
+      <p className="mb-3 max-w-[68ch] text-ink-2 text-sm">{t("instance.sshHint")}</p>
+      {error && <p className="text-ink-2 text-sm">{describe(error, t)}</p>}
+      {endpoint && (
+        <div className="space-y-3">
+          <div>
+            <p className="mb-1 text-ink-3 text-xs">{t("instance.sshShell")}</p>
+            <CopyBox text={`ssh${port} ${host}`} label={t("instance.copyCommand")} />
+          </div>
+          <div>
+            <p className="mb-1 text-ink-3 text-xs">{t("instance.sshTunnel")}</p>
+            <CopyBox
+              text={`ssh -N -L 7860:localhost:7860${port} ${host}`}
+              label={t("instance.copyCommand")}
+            />
+          </div>
+          <div>
+            <p className="mb-1 text-ink-3 text-xs">{t("instance.sshHost")}</p>
+            <CopyBox text={endpoint.fingerprint} label={t("instance.copyFingerprint")} />
+          </div>
+        </div>
+      )}
+      <h3 className="mt-6 mb-2 font-medium text-base">{t("instance.sshKeys")}</h3>
+      <Panel>
+        {keys.map((key) => (
+          <KeyRow key={key.id} sshKey={key} reason={reason} onDelete={() => setLeaving(key)} />
+        ))}
+        <Row
+          title={own ? t("instance.ownKeys", { count: own.length }) : t("instance.ownKeysUnknown")}
+          hint={t(own?.length === 0 ? "instance.ownKeysNone" : "instance.ownKeysHint")}
+        />
+      </Panel>
+      {adding && <AddKey it={it} onClose={() => setAdding(false)} />}
+      {leaving && <DeleteKey it={it} sshKey={leaving} onClose={() => setLeaving(null)} />}
+    </Section>
+  );
+}
+
+function KeyRow({
+  sshKey,
+  reason,
+  onDelete,
+}: {
+  sshKey: SshKey;
+  reason: string | false;
+  onDelete: () => void;
+}) {
+  const { t } = useText();
+  const { time } = useFormat();
+  return (
+    <Row
+      title={<span className="font-medium">{sshKey.name}</span>}
+      hint={
+        <>
+          <span className="block truncate font-mono">{sshKey.fingerprint}</span>
+          {sshKey.last_used_at
+            ? t("instance.linkUsed", { when: time(sshKey.last_used_at) })
+            : t("instance.linkUnused")}
+        </>
+      }
+    >
+      <Button
+        small
+        disabled={reason}
+        onClick={onDelete}
+        aria-label={t("instance.removeKeyOf", { name: sshKey.name })}
+      >
+        {t("instance.removeKey")}
+      </Button>
+    </Row>
+  );
+}
+
+function AddKey({ it, onClose }: { it: Instance; onClose: () => void }) {
+  const { t } = useText();
+  const add = useAct(
+    (body: NewSshKey, key) => call(createInstanceSshKey, { path: { id: it.id }, body }, { key }),
+    { touches: [instanceSshKeys(it.id).queryKey], onDone: onClose },
+  );
+  const form = useForm({
+    initial: { public_key: "", name: "" },
+    check: ({ public_key }) => ({
+      public_key: public_key.trim() ? undefined : t("instance.keyMissing"),
+    }),
+    send: ({ public_key, name }) =>
+      add.run({ public_key: public_key.trim(), ...(name.trim() && { name: name.trim() }) }),
+    error: add.error,
+  });
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      onSubmit={form.submit}
+      title={t("instance.addKey")}
+      description={t("instance.addKeyHint")}
+      footer={
+        <>
+          <Button onClick={onClose}>{t("ui.cancel")}</Button>
+          <Button kind="primary" type="submit" busy={add.busy}>
+            {t("instance.add")}
+          </Button>
+        </>
+      }
+    >
+      <div className="space-y-4">
+        <TextField
+          label={t("instance.publicKey")}
+          hint={t("instance.publicKeyHint")}
+          placeholder="ssh-ed25519 AAAA…"
+          autoComplete="off"
+          spellCheck={false}
+          {...form.text("public_key")}
+        />
+        <TextField label={t("instances.name")} autoComplete="off" {...form.text("name")} />
+      </div>
+      {add.error != null && !form.errors.public_key && <ErrorLine error={add.error} className="mt-4" />}
+    </Dialog>
+  );
+}
+
+function DeleteKey({ it, sshKey, onClose }: { it: Instance; sshKey: SshKey; onClose: () => void }) {
+  const { t } = useText();
+  const remove = useAct(
+    (_: void, key) => call(deleteInstanceSshKey, { path: { id: it.id, key_id: sshKey.id } }, { key }),
+    { touches: [instanceSshKeys(it.id).queryKey], onDone: onClose },
+  );
+  return (
+    <ConfirmDialog
+      open
+      onClose={onClose}
+      onConfirm={() => remove.run()}
+      busy={remove.busy}
+      error={remove.error}
+      title={t("instance.removeKeyTitle", { name: sshKey.name })}
+      verb={t("instance.removeKey")}
+    >
+      <p>{t("instance.removeKeyHint")}</p>
+    </ConfirmDialog>
+  );
+}

@@ -1,0 +1,18 @@
+import { createFileRoute } from "@tanstack/react-router";
+import type { InstanceId } from "@/api/generated/types";
+import { instanceSshKeys, ownSshKeys, shareLinks, sshEndpoint } from "@/api/instances/details";
+import { AccessPage } from "@/features/instance/access/page";
+
+export const Route = createFileRoute("/_app/instances/$id/access")({
+  loader: async ({ context: { client }, params }) => {
+    const id = params.id as InstanceId;
+    void client.prefetchQuery(sshEndpoint);
+    void client.prefetchQuery(ownSshKeys);
+    await Promise.all([client.ensureQueryData(shareLinks(id)), client.ensureQueryData(instanceSshKeys(id))]);
+  },
+  component: Page,
+});
+
+function Page() {
+  return <AccessPage id={Route.useParams().id as InstanceId} />;
+}

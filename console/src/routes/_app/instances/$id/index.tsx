@@ -1,0 +1,14 @@
+import { createFileRoute } from "@tanstack/react-router";
+import { z } from "zod/mini";
+import type { InstanceId } from "@/api/generated/types";
+import { ranges } from "@/api/instances/details";
+import { OverviewPage } from "@/features/instance/overview";
+
+export const Route = createFileRoute("/_app/instances/$id/")({
+  validateSearch: z.object({ range: z.optional(z.catch(z.optional(z.enum(ranges)), undefined)) }),
+  component: Overview,
+});
+
+function Overview() {
+  return <OverviewPage id={Route.useParams().id as InstanceId} range={Route.useSearch().range} />;
+}
