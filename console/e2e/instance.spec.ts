@@ -174,6 +174,7 @@ test("a share link is shown once, and ended", async ({ page, as }) => {
   await open(page, "character-sheets", "/access");
   await page.getByRole("button", { name: "New link" }).click();
   const dialog = page.getByRole("dialog", { name: "New link" });
+  await expect(dialog.getByLabel("What it is for")).toBeFocused();
   await page.keyboard.press("Enter");
   await expect(dialog.getByText("Enter what the link is for.")).toBeVisible();
   await dialog.getByLabel("What it is for").fill("Review with the client");
@@ -195,7 +196,7 @@ test("settings: the name, the idle stop, and another GPU with its price", async 
   await as("mira");
   await open(page, "storyboard", "/settings");
   await page.getByRole("button", { name: "Rename…" }).click();
-  await page.getByRole("dialog").getByLabel("Name").fill("storyboard-2");
+  await page.getByRole("dialog").getByLabel("Name", { exact: true }).fill("storyboard-2");
   await page.keyboard.press("Enter");
   await expect(page.getByRole("heading", { level: 1, name: "storyboard-2" })).toBeVisible();
   await page.getByRole("combobox", { name: "Stop when idle" }).click();

@@ -96,7 +96,7 @@ export function followLog(kept: Kept, request: MockRequest): MockReply {
     return {
       status: 200,
       headers: { "content-type": "text/plain; charset=utf-8" },
-      stream: (send, _, end) => {
+      stream: ({ send, end }) => {
         send(text.join(""));
         end();
       },
@@ -107,7 +107,7 @@ export function followLog(kept: Kept, request: MockRequest): MockReply {
   return {
     status: 200,
     headers: { "content-type": "text/event-stream", "cache-control": "no-store" },
-    stream: (send, signal, end) => {
+    stream: ({ send, end }, signal) => {
       let next = resumed === undefined ? Math.max(0, lines().length - tail) : Number(resumed) + 1;
       const flush = () => {
         const all = lines();

@@ -3,8 +3,8 @@ import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 
 const ENTRY = 155;
-const PAGE = 230;
-const CHART = 30;
+const PAGE = 235;
+const CHART = 31;
 const TERMINAL = 95;
 
 interface Chunk {

@@ -1,7 +1,16 @@
 import { expect, test } from "vitest";
 import { textOf } from ".";
-import { en } from "./en";
-import { zhCN } from "./zh-CN";
+import { en as early, late } from "./en";
+import { zhCN as earlyChinese, late as lateChinese } from "./zh-CN";
+
+const all = async (early: object, late: Record<string, () => Promise<object>>) => ({
+  ...early,
+  ...Object.fromEntries(
+    await Promise.all(Object.entries(late).map(async ([area, load]) => [area, await load()] as const)),
+  ),
+});
+const en = await all(early, late);
+const zhCN = await all(earlyChinese, lateChinese);
 
 const leaves = (at: object, path = ""): [string, string][] =>
   Object.entries(at).flatMap(([name, value]) =>

@@ -1,32 +1,53 @@
 import { createStore, useStore, writeSetting } from "@/lib/store";
-import type { en } from "./en";
+import type { en, late } from "./en";
 import type { KeyOf, Plural, Translated, Values } from "./types";
 
 export const languages = { en: "English", "zh-CN": "简体中文" } as const;
 export type Language = keyof typeof languages;
-export type Catalogue = Translated<typeof en>;
-export type Key = KeyOf<typeof en>;
+/** Areas of words that only some pages need. */
+export type Area = keyof typeof late;
+type LateWords = { [A in Area]: Awaited<ReturnType<(typeof late)[A]>> };
+type English = typeof en & LateWords;
+export type Early = Translated<typeof en>;
+/** All words of a language. */
+export type Full = Translated<English>;
+export type Late = { [A in Area]: () => Promise<Translated<LateWords[A]>> };
+export type Key = KeyOf<English>;
 /** Messages that need no values. */
-export type PlainKey = { [K in Key]: Values<typeof en, K> extends [] ? K : never }[Key];
-export type Text = <K extends Key>(key: K, ...values: Values<typeof en, K>) => string;
+export type PlainKey = { [K in Key]: Values<English, K> extends [] ? K : never }[Key];
+export type Text = <K extends Key>(key: K, ...values: Values<English, K>) => string;
 
-const load: Record<Language, () => Promise<Catalogue>> = {
-  en: async () => (await import("./en")).en,
-  "zh-CN": async () => (await import("./zh-CN")).zhCN,
+interface Words {
+  early: Early;
+  late: Late;
+}
+
+const load: Record<Language, () => Promise<Words>> = {
+  en: async () => {
+    const { en, late } = await import("./en");
+    return { early: en, late };
+  },
+  "zh-CN": async () => {
+    const { zhCN, late } = await import("./zh-CN");
+    return { early: zhCN, late };
+  },
 };
+
+/** What the pages seen so far have asked for. */
+const wanted = new Set<Area>();
 
 interface Loaded {
   language: Language;
   t: Text;
 }
 
-function find(catalogue: Catalogue, key: string): string | Plural {
+function find(catalogue: object, key: string): string | Plural {
   let at: unknown = catalogue;
   for (const name of key.split(".")) at = (at as Record<string, unknown>)[name];
   return at as string | Plural;
 }
 
-export function textOf(language: Language, catalogue: Catalogue): Text {
+export function textOf(language: Language, catalogue: object): Text {
   const rules = new Intl.PluralRules(language);
   const numbers = new Intl.NumberFormat(language);
   return (key, ...rest) => {
@@ -46,10 +67,19 @@ export function textOf(language: Language, catalogue: Catalogue): Text {
 const loaded = createStore<Loaded | null>(null);
 
 export async function setLanguage(language: Language) {
-  const catalogue = await load[language]();
+  const { early, late } = await load[language]();
+  const areas = [...wanted].map(async (area) => [area, await late[area]()] as const);
+  const catalogue = { ...early, ...Object.fromEntries(await Promise.all(areas)) };
   document.documentElement.lang = language;
   writeSetting("language", language);
   loaded.set({ language, t: textOf(language, catalogue) });
+}
+
+/** Loads words of this area, for the loader of a route whose page shows them. */
+export async function needWords(area: Area) {
+  if (wanted.has(area)) return;
+  wanted.add(area);
+  await setLanguage(loaded.get()?.language ?? firstLanguage());
 }
 
 /** The language that public/theme.js chose. */

@@ -112,6 +112,7 @@ import type {
   PageMembership,
   PageModel,
   PageMqCredential,
+  PageOffer,
   PageOperation,
   PagePasskey,
   PagePlatformBudget,
@@ -134,6 +135,7 @@ import type {
   PageStockRow,
   PageStockUnit,
   PageStorage,
+  PageStorageOffer,
   PageStorageSpec,
   PageTenant,
   PageUsablePool,
@@ -289,6 +291,7 @@ export const createJobBatch = /* @__PURE__ */ operation<{ headers?: { "Idempoten
  * Creates a credential for the message broker, with which jobs are submitted and events are read. The response has the
  * password once, as `secret`; a repetition of the request has none. The credential ends with its maker: when the user is
  * removed from the tenant, disabled or becomes a viewer, or the API key is deleted or expires. An owner may take it over before.
+ * An API key needs `jobs:write` as well, and no limit of requests: messages are not counted.
  */
 export const createMqCredential = /* @__PURE__ */ operation<{ headers?: { "Idempotency-Key"?: string }; body: NewMqCredential }, MqCredential>("POST", "/v1/mq-credentials");
 
@@ -374,7 +377,7 @@ export const createUser = /* @__PURE__ */ operation<{ headers?: { "Idempotency-K
 /**
  * Creates a webhook: from then on, events of jobs are sent to its URL. The response has the secret once. It is disabled when the
  * rights of its maker end: when the user is removed from the tenant, disabled or becomes a viewer, or the API key is deleted
- * or expires. An owner may take it over, before or after.
+ * or expires. An owner may take it over, before or after. An API key needs `jobs:read` as well.
  */
 export const createWebhook = /* @__PURE__ */ operation<{ headers?: { "Idempotency-Key"?: string }; body: NewWebhook }, WebhookWithSecret>("POST", "/v1/webhooks");
 
@@ -883,6 +886,9 @@ export const listModels = /* @__PURE__ */ operation<{ query?: { limit?: number; 
 /** Lists the credentials of the tenant, oldest first. */
 export const listMqCredentials = /* @__PURE__ */ operation<{ query?: { limit?: number; cursor?: string } }, PageMqCredential>("GET", "/v1/mq-credentials");
 
+/** Lists the GPU specifications that are for sale, by name, with prices and where there is room. */
+export const listOffers = /* @__PURE__ */ operation<{ query?: { limit?: number; cursor?: string } }, PageOffer>("GET", "/v1/offers");
+
 /** Lists the caller's passkeys, oldest first. */
 export const listPasskeys = /* @__PURE__ */ operation<{ query?: { limit?: number; cursor?: string } }, PagePasskey>("GET", "/v1/me/passkeys");
 
@@ -987,6 +993,9 @@ export const listStorageAuditEntries = /* @__PURE__ */ operation<{ query?: { lim
 
 /** Lists the access keys of a bucket, oldest first, without their secrets. */
 export const listStorageCredentials = /* @__PURE__ */ operation<{ path: { id: StorageId }; query?: { limit?: number; cursor?: string } }, PageBucketCredential>("GET", "/v1/storages/{id}/credentials");
+
+/** Lists the storage specifications that are for sale, by name, with prices. */
+export const listStorageOffers = /* @__PURE__ */ operation<{ query?: { limit?: number; cursor?: string } }, PageStorageOffer>("GET", "/v1/storage-offers");
 
 /** Lists the operations on the tenant's storages, newest first. */
 export const listStorageOperations = /* @__PURE__ */ operation<{ query?: { limit?: number; cursor?: string; storage_id?: StorageId } }, PageOperation>("GET", "/v1/storage-operations");
@@ -1221,7 +1230,7 @@ export const updateUser = /* @__PURE__ */ operation<{ path: { id: UserId }; head
  */
 export const updateWebhook = /* @__PURE__ */ operation<{ path: { id: WebhookId }; headers?: { "If-Match"?: string; "Idempotency-Key"?: string }; body: WebhookChange }, Webhook>("PATCH", "/v1/webhooks/{id}");
 
-/** Withdraws an open invitation. For owners and administrators. */
+/** Withdraws an open invitation. For owners and administrators. API keys do not withdraw invitations to be an owner. */
 export const withdrawInvitation = /* @__PURE__ */ operation<{ path: { id: TenantId; invitation_id: InvitationId }; headers?: { "Idempotency-Key"?: string } }, void>("DELETE", "/v1/tenants/{id}/invitations/{invitation_id}");
 
 // Without a constant:

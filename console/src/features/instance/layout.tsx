@@ -1,11 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Outlet, useNavigate } from "@tanstack/react-router";
-import { useEffect, useState } from "react";
+import { lazy, Suspense, useEffect, useState } from "react";
 import type { InstanceId } from "@/api/generated/types";
 import { instance } from "@/api/instances/queries";
 import { ApiError } from "@/api/problem";
 import { useLoaded } from "@/api/query";
-import { DeleteDialog } from "@/domain/instances/delete";
 import { standingOf } from "@/domain/instances/standing";
 import { useText } from "@/i18n";
 import { ButtonLink } from "@/ui/button";
@@ -15,9 +14,11 @@ import { notify } from "@/ui/toast";
 import { Facts } from "./facts";
 import { useFollow } from "./follow";
 import { HeadActions } from "./head-actions";
-import { RenameDialog } from "./rename";
 import { StandingSentence } from "./sentence";
 import { endTerminal } from "./terminal/kept";
+
+const DeleteDialog = lazy(() => import("@/domain/instances/delete-dialog"));
+const RenameDialog = lazy(() => import("./rename"));
 
 const route = getRouteApi("/_app/instances/$id");
 
@@ -77,15 +78,19 @@ export function InstanceLayout() {
         ]}
       />
       <Outlet />
-      {open === "rename" && <RenameDialog it={it} onClose={() => setOpen(null)} />}
-      <DeleteDialog
-        it={open === "delete" ? it : null}
-        onClose={() => setOpen(null)}
-        onDone={() => {
-          notify({ title: t("instance.deleting", { name: it.name }) });
-          void navigate({ to: "/instances" });
-        }}
-      />
+      <Suspense>
+        {open === "rename" && <RenameDialog it={it} onClose={() => setOpen(null)} />}
+        {open === "delete" && (
+          <DeleteDialog
+            it={it}
+            onClose={() => setOpen(null)}
+            onDone={() => {
+              notify({ title: t("instance.deleting", { name: it.name }) });
+              void navigate({ to: "/instances" });
+            }}
+          />
+        )}
+      </Suspense>
     </>
   );
 }

@@ -11,7 +11,7 @@ import { Dialog } from "@/ui/dialog";
 import { ErrorLine } from "@/ui/error";
 import { TextField } from "@/ui/field";
 
-export function RenameDialog({ it, onClose }: { it: Instance; onClose: () => void }) {
+export default function RenameDialog({ it, onClose }: { it: Instance; onClose: () => void }) {
   const { t } = useText();
   const client = useQueryClient();
   const save = useAct(

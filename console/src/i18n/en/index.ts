@@ -1,5 +1,3 @@
-import { account } from "./account";
-import { instance } from "./instance";
 import { instances } from "./instances";
 import { keys } from "./keys";
 import { members } from "./members";
@@ -7,7 +5,6 @@ import { nav } from "./nav";
 import { problems } from "./problems";
 import { reasons } from "./reasons";
 import { signIn } from "./sign-in";
-import { start } from "./start";
 import { ui } from "./ui";
 
 export const en = {
@@ -15,11 +12,15 @@ export const en = {
   nav,
   problems,
   signIn,
-  account,
   members,
   keys,
   instances,
-  instance,
   reasons,
-  start,
 } as const;
+
+/** Words of some pages only; their routes ask for them. */
+export const late = {
+  account: async () => (await import("./account")).account,
+  instance: async () => (await import("./instance")).instance,
+  start: async () => (await import("./start")).start,
+};

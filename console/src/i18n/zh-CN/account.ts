@@ -1,6 +1,6 @@
-import type { Catalogue } from "..";
+import type { Full } from "..";
 
-export const account: Catalogue["account"] = {
+export const account: Full["account"] = {
   title: "账户",
   summary: "{name}，{email}",
   tabs: "账户分页",

@@ -1,6 +1,4 @@
-import type { Catalogue } from "..";
-import { account } from "./account";
-import { instance } from "./instance";
+import type { Early, Late } from "..";
 import { instances } from "./instances";
 import { keys } from "./keys";
 import { members } from "./members";
@@ -8,19 +6,21 @@ import { nav } from "./nav";
 import { problems } from "./problems";
 import { reasons } from "./reasons";
 import { signIn } from "./sign-in";
-import { start } from "./start";
 import { ui } from "./ui";
 
-export const zhCN: Catalogue = {
+export const zhCN: Early = {
   ui,
   nav,
   problems,
   signIn,
-  account,
   members,
   keys,
   instances,
-  instance,
   reasons,
-  start,
+};
+
+export const late: Late = {
+  account: async () => (await import("./account")).account,
+  instance: async () => (await import("./instance")).instance,
+  start: async () => (await import("./start")).start,
 };

@@ -1,6 +1,6 @@
-import type { Catalogue } from "..";
+import type { Full } from "..";
 
-export const instance: Catalogue["instance"] = {
+export const instance: Full["instance"] = {
   tabs: "{name} 的各个部分",
   overview: "概览",
   log: "日志",

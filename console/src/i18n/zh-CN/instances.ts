@@ -1,6 +1,6 @@
-import type { Catalogue } from "..";
+import type { Full } from "..";
 
-export const instances: Catalogue["instances"] = {
+export const instances: Full["instances"] = {
   title: "实例",
   running: "运行中",
   starting: "启动中",

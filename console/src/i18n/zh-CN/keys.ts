@@ -1,6 +1,6 @@
-import type { Catalogue } from "..";
+import type { Full } from "..";
 
-export const keys: Catalogue["keys"] = {
+export const keys: Full["keys"] = {
   title: "API 密钥",
   summary: { other: "您在 {studio} 有 {count} 个密钥。" },
   create: "创建密钥",

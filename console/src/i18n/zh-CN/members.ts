@@ -1,6 +1,6 @@
-import type { Catalogue } from "..";
+import type { Full } from "..";
 
-export const members: Catalogue["members"] = {
+export const members: Full["members"] = {
   title: "成员",
   people: { other: "{count} 人" },
   owners: { other: "{count} 位所有者" },

@@ -1,6 +1,6 @@
-import type { Catalogue } from "..";
+import type { Full } from "..";
 
-export const nav: Catalogue["nav"] = {
+export const nav: Full["nav"] = {
   main: "主导航",
   menu: "菜单",
   skip: "跳到正文",

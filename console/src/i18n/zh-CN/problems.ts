@@ -1,6 +1,6 @@
-import type { Catalogue } from "..";
+import type { Full } from "..";
 
-export const problems: Catalogue["problems"] = {
+export const problems: Full["problems"] = {
   unauthenticated: "您尚未登录，请登录后重试。",
   forbidden: "您的角色无权执行此操作，请联系工作室所有者。",
   "not-found": "它已不存在，请刷新页面。",

@@ -1,6 +1,6 @@
-import type { Catalogue } from "..";
+import type { Full } from "..";
 
-export const reasons: Catalogue["reasons"] = {
+export const reasons: Full["reasons"] = {
   allowance_expired: "目前无法得知工作室可用的额度，请稍后再试。",
   budget_exhausted: "工作室的预算已用完。",
   claim_rejected: "未能分配到该 GPU。请重新启动，或换一种 GPU。",

@@ -1,6 +1,6 @@
-import type { Catalogue } from "..";
+import type { Full } from "..";
 
-export const signIn: Catalogue["signIn"] = {
+export const signIn: Full["signIn"] = {
   title: "登录",
   intro: "为您的工作室准备好工具的 GPU，按小时计费。",
   email: "邮箱",

@@ -1,6 +1,6 @@
-import type { Catalogue } from "..";
+import type { Full } from "..";
 
-export const start: Catalogue["start"] = {
+export const start: Full["start"] = {
   title: "启动实例",
   asLast: "与上次相同：{name}",
   inUse: { other: "正在使用 {count} 块 GPU，每小时 {rate}。" },

@@ -1,6 +1,6 @@
-import type { Catalogue } from "..";
+import type { Full } from "..";
 
-export const ui: Catalogue["ui"] = {
+export const ui: Full["ui"] = {
   close: "关闭",
   cancel: "取消",
   save: "保存",

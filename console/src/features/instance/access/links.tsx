@@ -1,5 +1,5 @@
 import { Plus } from "lucide-react";
-import { useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import { call } from "@/api/client";
 import { deleteShareLink } from "@/api/generated/operations";
 import type { Instance, ShareLink } from "@/api/generated/types";
@@ -12,7 +12,8 @@ import { Button } from "@/ui/button";
 import { CopyBox } from "@/ui/copy";
 import { ConfirmDialog, Dialog } from "@/ui/dialog";
 import { Empty, Panel, Row, Section } from "@/ui/page";
-import { NewLinkDialog } from "./new-link";
+
+const NewLinkDialog = lazy(() => import("./new-link"));
 
 export function ShareLinks({ it }: { it: Instance }) {
   const { t } = useText();
@@ -41,16 +42,18 @@ export function ShareLinks({ it }: { it: Instance }) {
           ))
         )}
       </Panel>
-      {making && (
-        <NewLinkDialog
-          it={it}
-          onClose={() => setMaking(false)}
-          onMade={(link) => {
-            setMaking(false);
-            setMade(link);
-          }}
-        />
-      )}
+      <Suspense>
+        {making && (
+          <NewLinkDialog
+            it={it}
+            onClose={() => setMaking(false)}
+            onMade={(link) => {
+              setMaking(false);
+              setMade(link);
+            }}
+          />
+        )}
+      </Suspense>
       {made && (
         <Dialog
           open

@@ -16,7 +16,7 @@ const lengths = { hour: HOUR, day: 24 * HOUR, week: 168 * HOUR, month: 720 * HOU
 type Length = keyof typeof lengths;
 const SERVICE = "service";
 
-export function NewLinkDialog({
+export default function NewLinkDialog({
   it,
   onClose,
   onMade,

@@ -1,22 +1,20 @@
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import type { InstanceId } from "@/api/generated/types";
 import { attempts } from "@/api/instances/details";
 import { instance } from "@/api/instances/queries";
 import { useLoaded } from "@/api/query";
 import { useText } from "@/i18n";
-import { useFormat } from "@/lib/format";
 import { readSetting, writeSetting } from "@/lib/store";
 import { ErrorLine } from "@/ui/error";
 import { Empty, Panel } from "@/ui/page";
-import { Select } from "@/ui/select";
 import { search as find, type Stamp, stamps } from "./buffer";
 import { useLog } from "./follow";
 import { Lines } from "./lines";
 import { Toolbar } from "./toolbar";
 
-const LATEST = "latest";
+const Attempts = lazy(() => import("./attempts"));
 
 /** What the instance writes, followed while the reader is at its end. */
 export function LogPage({
@@ -29,7 +27,6 @@ export function LogPage({
   search: string;
 }) {
   const { t } = useText();
-  const { clock } = useFormat();
   const it = useLoaded(instance(id));
   const { data: kept } = useQuery(attempts(id));
   const navigate = useNavigate();
@@ -79,22 +76,9 @@ export function LogPage({
         attempts={
           kept &&
           kept.length > 1 && (
-            <Select
-              label={t("instance.logOf")}
-              small
-              value={attempt ? String(attempt) : LATEST}
-              choices={[
-                { value: LATEST, label: t("instance.logNewest") },
-                ...kept.map((one) => ({
-                  value: String(one.attempt),
-                  label: t("instance.logAttempt", { when: clock(one.first_line_at) }),
-                  hint:
-                    t("instance.logLines", { count: one.lines }) +
-                    (one.has_gaps ? ` · ${t("instance.logHasGaps")}` : ""),
-                })),
-              ]}
-              onChange={(value) => go({ attempt: value === LATEST ? undefined : Number(value) })}
-            />
+            <Suspense>
+              <Attempts kept={kept} attempt={attempt} onChange={(next) => go({ attempt: next })} />
+            </Suspense>
           )
         }
       />

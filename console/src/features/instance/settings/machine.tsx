@@ -16,7 +16,7 @@ import { SelectField } from "@/ui/select";
 import { notify } from "@/ui/toast";
 
 /** Another GPU or version, while it is stopped; the price of the next start stands beside it. */
-export function Machine({ it, whyNot }: { it: Instance; whyNot: string | false }) {
+export default function Machine({ it, whyNot }: { it: Instance; whyNot: string | false }) {
   const { t } = useText();
   const { money } = useFormat();
   const client = useQueryClient();

@@ -1,6 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import { call } from "@/api/client";
 import { updateInstance } from "@/api/generated/operations";
 import type { Instance, InstanceChange, InstanceId } from "@/api/generated/types";
@@ -10,15 +10,16 @@ import { useAct, useLoaded } from "@/api/query";
 import { useMe } from "@/api/session";
 import { useWhyNot } from "@/app/roles";
 import { whyNotNow } from "@/domain/instances/acts";
-import { DeleteDialog } from "@/domain/instances/delete";
 import { useText } from "@/i18n";
 import { Button } from "@/ui/button";
 import { ErrorLine } from "@/ui/error";
 import { Panel, Row, Section } from "@/ui/page";
 import { notify } from "@/ui/toast";
-import { RenameDialog } from "../rename";
 import { IdleField } from "./idle";
-import { Machine } from "./machine";
+
+const DeleteDialog = lazy(() => import("@/domain/instances/delete-dialog"));
+const RenameDialog = lazy(() => import("../rename"));
+const Machine = lazy(() => import("./machine"));
 
 /** What can be changed: some at any time, the machine while it is stopped. */
 export function SettingsPage({ id }: { id: InstanceId }) {
@@ -65,9 +66,11 @@ export function SettingsPage({ id }: { id: InstanceId }) {
         </Panel>
         {save.error != null && <ErrorLine error={save.error} className="mt-3" />}
       </Section>
-      <Machine key={`${it.gpu_spec.name} ${it.version}`} it={it} whyNot={whyNot} />
+      <Suspense>
+        <Machine key={`${it.gpu_spec.name} ${it.version}`} it={it} whyNot={whyNot} />
+      </Suspense>
       <Delete it={it} />
-      {renaming && <RenameDialog it={it} onClose={() => setRenaming(false)} />}
+      <Suspense>{renaming && <RenameDialog it={it} onClose={() => setRenaming(false)} />}</Suspense>
     </div>
   );
 }
@@ -89,14 +92,18 @@ function Delete({ it }: { it: Instance }) {
           </Button>
         </Row>
       </Panel>
-      <DeleteDialog
-        it={open ? it : null}
-        onClose={() => setOpen(false)}
-        onDone={() => {
-          notify({ title: t("instance.deleting", { name: it.name }) });
-          void navigate({ to: "/instances" });
-        }}
-      />
+      <Suspense>
+        {open && (
+          <DeleteDialog
+            it={it}
+            onClose={() => setOpen(false)}
+            onDone={() => {
+              notify({ title: t("instance.deleting", { name: it.name }) });
+              void navigate({ to: "/instances" });
+            }}
+          />
+        )}
+      </Suspense>
     </Section>
   );
 }

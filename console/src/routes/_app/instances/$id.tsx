@@ -6,7 +6,10 @@ import { instance } from "@/api/instances/queries";
 import { tenantOf } from "@/app/needs-tenant";
 import { InstanceLayout } from "@/features/instance/layout";
 
+import { needWords } from "@/i18n";
+
 export const Route = createFileRoute("/_app/instances/$id")({
+  beforeLoad: () => needWords("instance"),
   loader: async ({ context: { client, me }, params }) => {
     tenantOf(me);
     const id = params.id as InstanceId;

@@ -14,11 +14,14 @@ import { instances } from "@/api/instances/queries";
 import { tenantOf } from "@/app/needs-tenant";
 import { StartPage } from "@/features/start/page";
 
+import { needWords } from "@/i18n";
+
 const word = z.optional(z.catch(z.optional(z.string()), undefined));
 
 export const Route = createFileRoute("/_app/instances/new")({
   // `like`: as this instance was started
   validateSearch: z.object({ like: word, gpu: word, service: word }),
+  beforeLoad: () => needWords("start"),
   loader: async ({ context: { client, me } }) => {
     tenantOf(me);
     await Promise.all([
