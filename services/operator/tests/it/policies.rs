@@ -225,6 +225,7 @@ async fn instances_reach_the_internet_and_dns_and_only_the_gateway_reaches_them(
     let download =
         lab.create_pod(&lab.tenant(), "download", json!({(names::LABEL_ROLE): names::ROLE_DOWNLOAD})).await;
     let unlabelled = lab.create_pod(&lab.tenant(), "unlabelled", json!({})).await;
+    let node_dns = End::address("169.254.20.10");
     let network = Network::of(&lab).await;
     let tcp = |from: &End, to: &End, port| network.allows(from, to, "TCP", port);
 
@@ -264,7 +265,9 @@ async fn instances_reach_the_internet_and_dns_and_only_the_gateway_reaches_them(
         }
         for protocol in ["UDP", "TCP"] {
             assert!(network.allows(from, &dns, protocol, 53), "DNS by {protocol}");
+            assert!(network.allows(from, &node_dns, protocol, 53), "NodeLocal DNSCache by {protocol}");
         }
+        assert!(!tcp(from, &node_dns, 80), "another port of NodeLocal DNSCache");
         assert!(!tcp(from, &dns, 9153), "the metrics of the DNS server");
     }
     // peers of one tenant, and nobody else
