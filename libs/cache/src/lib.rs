@@ -138,7 +138,7 @@ pub struct Area {
 }
 
 impl Area {
-    /// Returns the value with this key; none if there is none, or it cannot be had now. The key contains whose value it is.
+    /// Returns the cached value; none if it is absent or the cache does not answer. `key` contains the owner of the value.
     pub async fn get<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
         self.get_all(&[key.to_owned()]).await.pop().flatten()
     }
