@@ -87,6 +87,27 @@ pub(crate) struct Steps {
     pub(crate) steps: u32,
 }
 
+/// What the engine tells of its work. `job_count` is -1 while it loads a checkpoint, and 0 when it is idle.
+#[derive(Deserialize)]
+struct State {
+    job_count: i64,
+    job_no: u32,
+    sampling_step: u32,
+    sampling_steps: u32,
+}
+
+impl State {
+    fn steps(&self) -> Option<Steps> {
+        let count = u32::try_from(self.job_count).ok().filter(|count| *count > 0)?;
+        // before the first step, `sampling_steps` is that of the request before
+        if (self.job_no, self.sampling_step) == (0, 0) {
+            return None;
+        }
+        let steps = self.sampling_steps;
+        Some(Steps { step: self.job_no * steps + self.sampling_step, steps: count * steps })
+    }
+}
+
 impl WebUi {
     pub(crate) fn new(http: reqwest::Client, base: &Url) -> Self {
         Self { http, base: base.as_str().trim_end_matches('/').to_owned() }
@@ -126,7 +147,8 @@ impl WebUi {
         let status = response.status();
         let bytes = response.bytes().await.map_err(lost)?;
         if !status.is_success() {
-            return Err(refused(status.as_u16(), &without(&String::from_utf8_lossy(&bytes), parameters)));
+            let text = without(&String::from_utf8_lossy(&bytes), parameters);
+            return Err(failed(status.as_u16(), &text, body.get("override_settings").is_some()));
         }
         let answer: Answer = serde_json::from_slice(&bytes)
             .map_err(|error| Failure::of_engine(format!("The engine's answer cannot be read: {error}")))?;
@@ -154,23 +176,23 @@ impl WebUi {
         found.ok_or_else(|| Failure::of_job("model-missing", format!("The worker has no model {name}.")))
     }
 
-    /// How far it is; none if it works on nothing.
+    /// How far it is; none before its first step, or if it works on nothing.
     pub(crate) async fn steps(&self) -> Option<Steps> {
+        self.state().await?.steps()
+    }
+
+    /// Whether it works on something.
+    pub(crate) async fn is_busy(&self) -> bool {
+        self.state().await.is_some_and(|state| state.job_count > 0)
+    }
+
+    async fn state(&self) -> Option<State> {
         #[derive(Deserialize)]
         struct Answer {
             state: State,
         }
-        #[derive(Deserialize)]
-        struct State {
-            job_count: i64,
-            job_no: u32,
-            sampling_step: u32,
-            sampling_steps: u32,
-        }
         let Answer { state } = self.get("progress?skip_current_image=true").await.ok()?;
-        let count = u32::try_from(state.job_count).ok().filter(|count| *count > 0)?;
-        let steps = state.sampling_steps;
-        Some(Steps { step: state.job_no * steps + state.sampling_step, steps: count * steps })
+        Some(state)
     }
 
     /// Has it read its folder of adapters again.
@@ -226,6 +248,14 @@ fn without(text: &str, parameters: &Map<String, Value>) -> String {
     })
 }
 
+/// What an answer means to a request that names a checkpoint, or does not. One that cannot be loaded leaves the WebUI with parts of the
+/// one before: it answers, but its next requests fail or make other pictures (seen with 1.10.1).
+fn failed(status: u16, text: &str, names_checkpoint: bool) -> Failure {
+    let failure = refused(status, text);
+    let is_fatal = failure.is_fatal || (names_checkpoint && failure.is_retryable);
+    Failure { is_fatal, ..failure }
+}
+
 fn refused(status: u16, text: &str) -> Failure {
     let is_unreadable = UNREADABLE.iter().any(|part| text.contains(part));
     let fault = fault::of(text);
@@ -278,6 +308,39 @@ mod tests {
         assert_eq!((failed.code, failed.is_retryable), ("engine-failed", true));
         let unreadable = refused(500, r#"{"error":"HTTPException","detail":"Invalid encoded image"}"#);
         assert_eq!((unreadable.code, unreadable.is_retryable), ("invalid-parameters", false));
+    }
+
+    #[test]
+    fn a_checkpoint_that_cannot_be_loaded_ends_the_process() {
+        // as the WebUI 1.10.1 answers for half a file
+        let text = r#"{"error":"SafetensorError","detail":"","body":"","errors":"Error while deserializing header: incomplete metadata, file not fully covered"}"#;
+        let failure = failed(500, text, true);
+        assert_eq!((failure.code, failure.is_retryable, failure.is_fatal), ("engine-failed", true, true));
+        assert!(failed(500, r#"{"error":"OutOfMemoryError"}"#, true).is_fatal);
+        assert!(!failed(500, text, false).is_fatal);
+        assert!(!failed(422, "steps", true).is_fatal);
+        assert!(!failed(500, r#"{"detail":"Invalid encoded image"}"#, true).is_fatal);
+    }
+
+    #[test]
+    fn steps_are_known_from_the_first_one_on() {
+        let steps = |job_count, job_no, sampling_step, sampling_steps| {
+            State { job_count, job_no, sampling_step, sampling_steps }.steps()
+        };
+        let at = |step, steps| Some(Steps { step, steps });
+        // what the WebUI 1.10.1 tells of two pictures of 6 steps, after a request of 4 steps
+        let told = [
+            (0, 1, 0, 4),
+            (-1, 0, 0, 4),
+            (2, 0, 0, 4),
+            (2, 0, 0, 6),
+            (2, 0, 1, 6),
+            (2, 1, 0, 6),
+            (2, 1, 5, 6),
+            (0, 2, 0, 6),
+        ];
+        let known = told.map(|(count, no, step, total)| steps(count, no, step, total));
+        assert_eq!(known, [None, None, None, None, at(1, 12), at(6, 12), at(11, 12), None]);
     }
 
     #[test]
