@@ -252,7 +252,9 @@ async fn instances_reach_the_internet_and_dns_and_only_the_gateway_reaches_them(
         "fd00:ec2::254",   // the same by IPv6
         "127.0.0.1",
         "fe80::1",
-        "64:ff9b::a00:1", // 10.0.0.1 through NAT64
+        "64:ff9b::a00:1",   // 10.0.0.1 through NAT64
+        "64:ff9b:1::a00:1", // the same by a prefix for use within a network
+        "2002:a00:1::1",    // the same through 6to4
         "224.0.0.251",
     ] {
         for port in [53, 80, 443, 6443, 10250] {
