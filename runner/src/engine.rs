@@ -19,6 +19,8 @@ const SHORT: Duration = Duration::from_secs(10);
 const LOADED: &str = "default";
 /// What the engine answers, with the status 500, to a file that is no picture.
 const UNREADABLE: [&str; 2] = ["Invalid encoded image", "image file is truncated"];
+/// What the engine answers if the result of a checkpoint is no number.
+const NO_NUMBERS: &str = "NansException";
 /// Codes of attempts: the engine or program has failed, its GPU does not work, there is too little memory.
 pub(crate) const ENGINE_FAILED: &str = "engine-failed";
 const GPU_FAILED: &str = "gpu-failed";
@@ -249,10 +251,11 @@ fn without(text: &str, parameters: &Map<String, Value>) -> String {
 }
 
 /// What an answer means to a request that names a checkpoint, or does not. One that cannot be loaded leaves the WebUI with parts of the
-/// one before: it answers, but its next requests fail or make other pictures (seen with 1.10.1).
+/// one before: it answers, but its next requests fail or make other pictures (seen with 1.10.1). One that computes no numbers is loaded.
 fn failed(status: u16, text: &str, names_checkpoint: bool) -> Failure {
     let failure = refused(status, text);
-    let is_fatal = failure.is_fatal || (names_checkpoint && failure.is_retryable);
+    let may_lack = names_checkpoint && failure.is_retryable && !text.contains(NO_NUMBERS);
+    let is_fatal = failure.is_fatal || may_lack;
     Failure { is_fatal, ..failure }
 }
 
@@ -318,6 +321,8 @@ mod tests {
         assert_eq!((failure.code, failure.is_retryable, failure.is_fatal), ("engine-failed", true, true));
         assert!(failed(500, r#"{"error":"OutOfMemoryError"}"#, true).is_fatal);
         assert!(!failed(500, text, false).is_fatal);
+        let nan = r#"{"error":"NansException","detail":"","body":"","errors":"A tensor with NaNs was produced in Unet. Use --disable-nan-check commandline argument to disable this check."}"#;
+        assert!(!failed(500, nan, true).is_fatal);
         assert!(!failed(422, "steps", true).is_fatal);
         assert!(!failed(500, r#"{"detail":"Invalid encoded image"}"#, true).is_fatal);
     }
