@@ -53,6 +53,7 @@ mod shares;
 mod streams;
 mod tenants;
 mod training;
+mod training_costs;
 mod unreadable;
 mod uploads;
 mod webhooks;
