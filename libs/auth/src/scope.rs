@@ -256,6 +256,8 @@ const WAYS_IN: &[WayIn] = &[
     WayIn { path: "mq-credentials", scope: Some(Scope::JobsWrite), uncounted: true },
     // tells of jobs
     WayIn { path: "webhooks", scope: Some(Scope::JobsRead), uncounted: false },
+    // a shell in instances
+    WayIn { path: "ssh-keys", scope: Some(Scope::InstancesWrite), uncounted: false },
     WayIn { path: "storages/*/credentials", scope: None, uncounted: true },
 ];
 
