@@ -5,7 +5,8 @@ use std::time::Instant;
 use xtask::packages::{Consent, Tests};
 
 use crate::{
-    deployment, drill::month, generate, migrations, observe, postgres::Postgres, queries, scratch::Scratch,
+    console_client, deployment, drill::month, generate, migrations, observe, postgres::Postgres, queries,
+    scratch::Scratch,
 };
 
 #[derive(Debug, clap::Args)]
@@ -29,6 +30,7 @@ pub(crate) async fn run(packages: &Tests, postgres: &Postgres) -> anyhow::Result
     step("migrations", async { migrations::check() }).await?;
     step("SQL of the query macros", queries::check(postgres)).await?;
     step("OpenAPI documents", generate::openapi(&generate::Args::check())).await?;
+    step("the console's client", console_client::run(&generate::Args::check())).await?;
     step("custom resource definitions", generate::crds(&generate::Args::check())).await?;
     step("list of metrics", observe::metrics::run(&generate::Args::check())).await?;
     step("alert rules, runbooks, dashboards", observe::alerts::check()).await?;

@@ -4,6 +4,7 @@
 mod audit;
 mod bench;
 mod config;
+mod console_client;
 mod demo;
 mod deployment;
 mod drill;
@@ -66,6 +67,8 @@ enum Command {
     Mutants(mutants::Args),
     /// Write the services' OpenAPI documents to openapi/
     Openapi(generate::Args),
+    /// Write the console's client to console/src/api/generated/
+    ConsoleClient(generate::Args),
     /// Write the custom resource definitions to deploy/crds/
     Crds(generate::Args),
     /// Write the list of the services' metrics to docs/METRICS.md
@@ -107,6 +110,7 @@ fn main() -> ExitCode {
             Command::Test(args) => test::run(args).await,
             Command::Mutants(args) => mutants::run(args).await,
             Command::Openapi(args) => generate::openapi(&args).await,
+            Command::ConsoleClient(args) => console_client::run(&args).await,
             Command::Crds(args) => generate::crds(&args).await,
             Command::Metrics(args) => observe::metrics::run(&args).await,
             Command::Alerts(args) => observe::alerts::run(args).await,

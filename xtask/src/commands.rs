@@ -29,7 +29,7 @@ const fn command(name: &'static str, builds: Builds, about: &'static str) -> Com
 }
 
 /// All commands.
-pub const COMMANDS: [Command; 21] = [
+pub const COMMANDS: [Command; 22] = [
     command("up", Builds::Programs, "Start the whole platform on this machine, until Ctrl-C"),
     command(
         "demo",
@@ -44,6 +44,7 @@ pub const COMMANDS: [Command; 21] = [
     ),
     command("pace", Builds::Tools, "Print what building, testing and running the platform costs"),
     command("openapi", Builds::Programs, "Write the services' OpenAPI documents to openapi/"),
+    command("console-client", Builds::Programs, "Write the console's client to console/src/api/generated/"),
     command("crds", Builds::Programs, "Write the custom resource definitions to deploy/crds/"),
     command("metrics", Builds::Programs, "Write the list of the services' metrics to docs/METRICS.md"),
     command(

@@ -60,6 +60,6 @@ fn run(arguments: &[OsString]) -> anyhow::Result<ExitCode> {
 fn print_help() {
     println!("Atelier's developer commands\n\nUsage: cargo xtask <COMMAND> [--help]\n\nCommands:");
     for command in &COMMANDS {
-        println!("  {:<9} {}", command.name, command.about);
+        println!("  {:<14} {}", command.name, command.about);
     }
 }

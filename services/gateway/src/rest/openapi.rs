@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Context;
+use api::problem::ProblemType;
 use serde_json::{Map, Value, json};
 
 use crate::own;
@@ -77,6 +78,7 @@ fn merge(documents: Vec<(&str, Value)>) -> anyhow::Result<Value> {
         "components": components,
     });
     add_rate_limit_headers(&mut document);
+    add_problem_types(&mut document);
     keep_used_schemes(&mut document);
     Ok(document)
 }
@@ -106,6 +108,30 @@ fn add_rate_limit_headers(document: &mut Value) {
         }
     }
     document["components"]["responses"].as_object_mut().into_iter().flatten().for_each(|(_, one)| add(one));
+}
+
+/// Adds what the registry says of each type of problem, for the generators of clients.
+fn add_problem_types(document: &mut Value) {
+    let described = |known: &ProblemType| {
+        let members: Map<String, Value> = known
+            .members()
+            .iter()
+            .map(|one| {
+                let value = json!({ "type": one.json_type, "description": one.description });
+                (one.name.to_owned(), value)
+            })
+            .collect();
+        json!({
+            "slug": known.slug(),
+            "status": known.status().as_u16(),
+            "title": known.title(),
+            "next": known.next(),
+            "members": members,
+        })
+    };
+    if let Some(schema) = document["components"]["schemas"]["ProblemType"].as_object_mut() {
+        schema.insert("x-problem-types".to_owned(), ProblemType::ALL.iter().map(described).collect());
+    }
 }
 
 /// Removes the schemes of operations that the gateway does not forward.
@@ -247,6 +273,8 @@ mod tests {
     fn the_committed_documents_merge() {
         let merged = merged().unwrap();
         assert!(merged["paths"]["/v1/sessions"]["post"].is_object());
+        let problems = merged["components"]["schemas"]["ProblemType"]["x-problem-types"].as_array().unwrap();
+        assert_eq!(problems.len(), ProblemType::ALL.len());
         let known: BTreeSet<_> =
             object(&merged["components"]["schemas"]).map(|(name, _)| name.clone()).collect();
         let wanted: BTreeSet<_> = references(&merged).into_iter().collect();

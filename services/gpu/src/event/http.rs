@@ -80,7 +80,7 @@ pub(crate) struct InstanceEventsQuery {
         LastEventId,
     ),
     responses((status = 200, description = "A page of events, or a stream of them", content(
-        (Page<Event> = "application/json"), (String = "text/event-stream")
+        (Page<Event> = "application/json"), (Event = "text/event-stream")
     ))),
     extensions(("x-problems" = json!([ProblemType::EventsDeleted, ProblemType::TooManyStreams]))),
 )]
@@ -108,7 +108,7 @@ async fn list_events(
         LastEventId,
     ),
     responses((status = 200, description = "A page of events, or a stream of them", content(
-        (Page<Event> = "application/json"), (String = "text/event-stream")
+        (Page<Event> = "application/json"), (Event = "text/event-stream")
     ))),
     extensions(("x-problems" = json!([
         ProblemType::NotFound, ProblemType::EventsDeleted, ProblemType::TooManyStreams

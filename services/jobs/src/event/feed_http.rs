@@ -58,7 +58,7 @@ struct EventParams {
     get, path = "/v1/job-events", operation_id = "list_tenant_job_events", tag = "jobs",
     params(EventParams, LastEventId),
     responses((status = 200, description = "A page of events, or a stream of them", content(
-        (Page<JobEvent> = "application/json"), (String = "text/event-stream")
+        (Page<JobEvent> = "application/json"), (JobEvent = "text/event-stream")
     ))),
     extensions(("x-problems" = json!([ProblemType::TooManyStreams])))
 )]

@@ -54,7 +54,7 @@ struct EventParams {
     params(("id" = JobId, Path, description = "Job id"), EventParams, LastEventId),
     responses(
         (status = 200, description = "A page of events, or a stream of them", content(
-            (Page<JobEvent> = "application/json"), (String = "text/event-stream")
+            (Page<JobEvent> = "application/json"), (JobEvent = "text/event-stream")
         )),
         (status = 204, description = "The job has ended, and its last event was before this position"),
     ),
