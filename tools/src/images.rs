@@ -88,6 +88,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let authorities = Path::new("/etc/ssl/certs/ca-certificates.crt");
     std::fs::copy(authorities, folder.join("ca-certificates.crt"))
         .with_context(|| format!("{} is missing: install ca-certificates", authorities.display()))?;
+    console(&folder.join("console"))?;
     if images.iter().any(|image| [DEVELOPMENT, WEBUI].contains(&image.name)) {
         shell(&packages::busybox(consent)?, &folder.join("bin"))?;
         workspace(&folder.join("workspace"))?;
@@ -204,6 +205,36 @@ fn bill_of_materials(metadata: &Value, program: &str) -> anyhow::Result<Value> {
 
 fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
+}
+
+/// A folder with the built console; empty if it is not built.
+fn console(folder: &Path) -> anyhow::Result<()> {
+    if folder.exists() {
+        std::fs::remove_dir_all(folder)?;
+    }
+    std::fs::create_dir_all(folder)?;
+    let built = xtask::root().join("console/dist");
+    if !built.is_dir() {
+        println!(
+            "  the gateway's image has no console: build it first, `npm ci && npm run build` in console/"
+        );
+        return Ok(());
+    }
+    copy(&built, folder)
+}
+
+fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            std::fs::create_dir(&target)?;
+            copy(&entry.path(), &target)?;
+        } else {
+            std::fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
 }
 
 /// A folder with busybox and its commands.

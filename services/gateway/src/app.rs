@@ -67,7 +67,7 @@ impl App {
         platform_health::report_to(&process.health, &state, &http);
         let own = own::router(&state, front.clone(), http.clone(), process.shutdown.token());
         let pages = rest::document(&openapi()?)?
-            .merge(site::router(&state.config.public_url))
+            .merge(site::router(&state.config)?)
             .merge(instance::personal_links(&state, http.clone()))
             .merge(front.health_routes());
         let routes = Routes::new(instance::gpu_client(&state, http.clone()));

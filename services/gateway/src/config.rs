@@ -9,7 +9,10 @@ use serde::Deserialize;
 use service::TelemetryConfig;
 use url::Url;
 
-use crate::{cors::Cors, limits::SharedLimits, proxy_protocol::ProxyProtocolConfig, tls::TlsConfig};
+use crate::{
+    cors::Cors, limits::SharedLimits, proxy_protocol::ProxyProtocolConfig, site::ConsoleConfig,
+    tls::TlsConfig,
+};
 
 /// The gateway's configuration.
 #[derive(Debug, Clone, Deserialize)]
@@ -29,6 +32,9 @@ pub struct Config {
     /// Pages of other origins that may call the API.
     #[serde(default)]
     pub cors: Cors,
+    /// The built console. Without it, `/` is a start page.
+    #[serde(default)]
+    pub console: Option<ConsoleConfig>,
     /// Where spans are exported to.
     #[serde(default)]
     pub telemetry: Option<TelemetryConfig>,

@@ -43,6 +43,7 @@ pub use config::{Apps, Config, CookieKey, Limits, Services};
 pub use cors::Cors;
 pub use limits::SharedLimits;
 pub use proxy_protocol::ProxyProtocolConfig;
+pub use site::ConsoleConfig;
 pub use tls::{CertificateFiles, TlsConfig};
 
 /// Name of the service, in its workers' names and its logs.

@@ -1,6 +1,6 @@
 //! The gateway, or two of them behind HAProxy.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::{
     secrets::Secrets,
@@ -55,6 +55,13 @@ pub(crate) fn modules(datacenters: &[Datacenter], gateways: &[Gateway]) -> Strin
     let all: Vec<_> = gateways.iter().map(|gateway| url(gateway.metrics_port)).collect();
     modules.push(format!("gateway = [{}]", all.join(", ")));
     format!("modules = {{ {} }}\n", modules.join(", "))
+}
+
+/// Where the built console is, for the configuration file.
+pub(crate) fn console(config: &Config, folder: &Path) -> String {
+    let objects = config.ports.object_store;
+    let folder = folder.display();
+    format!("\n[console]\ndirectory = \"{folder}\"\ncontent_origins = [\"http://127.0.0.1:{objects}\"]\n")
 }
 
 impl Gateway {

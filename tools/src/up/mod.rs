@@ -94,6 +94,11 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let begun = Instant::now();
     let programs = crate::programs::folder()?;
     println!("  {:<28} {:>6.2} s", "built", begun.elapsed().as_secs_f64());
+    let begun = Instant::now();
+    let console = packages::console(Consent::new(args.yes))?;
+    if console.is_some() {
+        println!("  {:<28} {:>6.2} s", "console", begun.elapsed().as_secs_f64());
+    }
     let kubeconfig = args.kubeconfig.as_deref().map(std::fs::canonicalize).transpose();
     let kubeconfig = kubeconfig.context("the kubeconfig cannot be read")?;
     let datacenters = settings::datacenters(&config, args.datacenters.into(), kubeconfig);
@@ -108,6 +113,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let mut platform =
         platform::Platform::new(config.clone(), datacenters, gateways, &data, programs, secrets.clone())?;
     platform.prepare_for_jobs(no_broker);
+    platform.console = console;
     let interrupted = supervise::interrupted()?;
     tokio::pin!(interrupted);
     let up = tokio::select! {
@@ -289,15 +295,19 @@ fn print_summary(platform: &platform::Platform, kubeconfig: &Path, seconds: f64)
     let config = &platform.config;
     let access = access(config, &platform.secrets);
     println!("\nAtelier is up after {seconds:.2} s.\n");
-    println!("  API             {}/openapi.json", access.gateway);
+    match &platform.console {
+        Some(_) => println!("  console         {}", access.gateway),
+        None => println!("  start page      {} (the console is not built)", access.gateway),
+    }
+    println!("  designer        {}   {}", access.designer.email, access.designer.password);
+    println!("  administrator   {}   {}", access.administrator.email, access.administrator.password);
+    println!("  API             {}/api", access.gateway);
     match &platform.broker {
         Ok(_) => {
             println!("  message queue   {} (RabbitMQ {})", broker::public_url(config), broker::version());
         }
         Err(why) => println!("  message queue   none ({why}): jobs are submitted over HTTP only"),
     }
-    println!("  administrator   {}   {}", access.administrator.email, access.administrator.password);
-    println!("  designer        {}   {}", access.designer.email, access.designer.password);
     println!("  kubectl         export KUBECONFIG={}", kubeconfig.display());
     println!("  logs            {}", config.data().join("log").display());
     if let Some(memory) = platform.memory() {

@@ -41,6 +41,8 @@ pub(crate) struct Platform {
     pub(crate) runs_jobs: bool,
     pub(crate) datacenters: Vec<Datacenter>,
     gateways: Vec<Gateway>,
+    /// The folder of the built console.
+    pub(crate) console: Option<PathBuf>,
     pub(crate) data: PathBuf,
     pub(crate) secrets: Secrets,
     pub(crate) programs: PathBuf,
@@ -81,6 +83,7 @@ impl Platform {
             config,
             datacenters,
             gateways,
+            console: None,
             data: data.to_owned(),
             secrets,
             programs,
@@ -240,7 +243,11 @@ impl Platform {
         }
         let modules = gateways::modules(&self.datacenters, &self.gateways);
         for gateway in self.gateways.clone() {
-            self.start("gateway", gateway.name, &gateway.settings(&self.config, &self.secrets, &modules))?;
+            let mut text = gateway.settings(&self.config, &self.secrets, &modules);
+            if let Some(folder) = &self.console {
+                text.push_str(&gateways::console(&self.config, folder));
+            }
+            self.start("gateway", gateway.name, &text)?;
         }
         let ports = self.config.ports.clone();
         let operators: Vec<_> =

@@ -1,5 +1,6 @@
 //! Installs what this machine lacks, after asking.
 
+mod console;
 mod debian;
 mod long;
 mod npm;
@@ -16,6 +17,7 @@ use std::{
 use anyhow::{Context, bail};
 
 pub use self::{
+    console::console,
     debian::{
         FAKETIME, busybox, docker_compose, faketime, for_smoke, haproxy, image_builder, optional_rabbitmq,
         prometheus, proxies, rabbitmq, valkey,
@@ -79,7 +81,8 @@ pub fn install_ahead(consent: Consent, command: &str) -> anyhow::Result<()> {
     match command {
         "up" => {
             postgres(consent, &crate::root().join(".atelier/postgresql"))?;
-            optional_rabbitmq(consent).map(drop)
+            optional_rabbitmq(consent)?;
+            console(consent).map(drop)
         }
         "smoke" => for_smoke(consent),
         "test" => {

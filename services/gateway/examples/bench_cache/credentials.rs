@@ -44,6 +44,7 @@ pub(crate) async fn run(args: &Args, store: &Valkey, kept: Kept) -> usize {
         let (public, internal) = (bind().await.unwrap(), bind().await.unwrap());
         let address = public.local_addr().unwrap();
         let config = Config {
+            console: None,
             listen: address,
             metrics_listen: internal.local_addr().unwrap(),
             tls: None,

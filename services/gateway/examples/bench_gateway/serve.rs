@@ -104,6 +104,7 @@ impl Gateway {
             },
         };
         Config {
+            console: None,
             listen: self.listen,
             metrics_listen: self.metrics_listen,
             tls: None,

@@ -12,18 +12,19 @@ mod websocket;
 use std::{future::pending, net::IpAddr, time::Duration};
 
 use api::problem;
-use auth::{Principal, User};
+use auth::{Grant, HasAuth, Principal, User};
 use axum::{
     Router,
     body::{Body, Bytes},
     extract::{FromRequestParts, Request},
-    http::{HeaderValue, StatusCode, header, request::Parts},
+    http::{HeaderValue, Method, StatusCode, header, request::Parts},
     response::Response,
     routing::get,
 };
 use ids::TenantId;
 use serde_json::Value;
 use service::Metrics;
+use tokio::time::timeout;
 use traces::SpanKind;
 
 use crate::{
@@ -38,7 +39,29 @@ use crate::{
 };
 use answers::Answers;
 use gates::Gates;
+pub(crate) use path::is_unambiguous;
 use routes::{Access, Address, Addresses};
+
+/// Longest wait until this gateway has read that the tokens of the session are revoked.
+const SWITCH: Duration = Duration::from_secs(2);
+
+/// A request by which a session changes its tenant, which revokes the tokens that it has.
+#[derive(serde::Deserialize)]
+struct Switch {
+    tenant_id: TenantId,
+}
+
+impl Switch {
+    fn of(parts: &Parts, body: &[u8]) -> Option<Self> {
+        let is_switch = parts.method == Method::PATCH && parts.uri.path() == "/v1/sessions/current";
+        is_switch.then(|| serde_json::from_slice(body).ok()).flatten()
+    }
+
+    /// Whether the tokens of the caller are for another tenant.
+    fn leaves(&self, grant: &Grant) -> bool {
+        grant.tenant != Some(self.tenant_id)
+    }
+}
 
 /// The platform's REST API.
 pub(crate) struct Api {
@@ -60,7 +83,7 @@ pub(crate) fn document(document: &Value) -> anyhow::Result<Router> {
     let document = Bytes::from(serde_json::to_vec(document)?);
     let headers = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "max-age=60")];
     let get_document = get(|| async move { (headers, document) });
-    Ok(Router::new().route("/openapi.json", get_document).fallback(no_page))
+    Ok(Router::new().route("/openapi.json", get_document))
 }
 
 /// Registers the metrics of requests, and of the admission to the services.
@@ -70,8 +93,9 @@ pub(crate) fn register(metrics: &Metrics) -> (Gates, Answers) {
     (gates, Answers::register(metrics))
 }
 
-async fn no_page(request: Request) -> Error {
-    if path::is_unambiguous(request.uri().path()) { Error::NoSuchRoute } else { Error::AmbiguousPath }
+/// Why a path has no page.
+pub(crate) fn no_page(path: &str) -> Error {
+    if is_unambiguous(path) { Error::NoSuchRoute } else { Error::AmbiguousPath }
 }
 
 /// Whether the request has one effect however often it is sent.
@@ -151,7 +175,7 @@ impl Api {
     pub(crate) async fn forward(&self, mut request: Request) -> Result<Response, Error> {
         let state = &self.state;
         let connection = request.extensions_mut().remove::<ConnectionInfo>().ok_or(Error::NoHost)?;
-        if !path::is_unambiguous(request.uri().path()) {
+        if !is_unambiguous(request.uri().path()) {
             return Err(Error::AmbiguousPath);
         }
         if own::PATHS.contains(&request.uri().path()) {
@@ -161,6 +185,7 @@ impl Api {
         let subprotocol = websocket::take_token(request.headers_mut());
         let (mut parts, body) = request.into_parts();
         let (mut share, mut is_admin) = (Share::Platform, false);
+        let mut grant = None;
         let remaining = match route.access {
             Access::SignIn => Some(state.rate_limits.check_sign_in(connection.peer).await?),
             Access::Public => Some(state.rate_limits.check_address(connection.peer).await?),
@@ -168,6 +193,7 @@ impl Api {
                 let principal = self.caller(connection.peer, &mut parts).await?;
                 share = principal.tenant.map_or(Share::Platform, |(tenant, _)| Share::Tenant(tenant));
                 is_admin = principal.admin;
+                grant = Some(principal.grant());
                 let tenant = principal.tenant.map(|(tenant, _)| tenant);
                 Some(state.rate_limits.check_request(connection.peer, tenant, principal.user).await?)
             }
@@ -182,6 +208,7 @@ impl Api {
         let service = route.service.name();
         let address = self.addresses.of(route.service);
         let body = body::read(&parts, body, &state.config.limits).await?;
+        let switch = Switch::of(&parts, &body);
         let class = Class::of(&parts.method, parts.uri.path(), &parts.headers, is_admin);
         let permit = match Work::of(&parts) {
             Some(work) => {
@@ -206,6 +233,12 @@ impl Api {
         }
         drop(slot);
         let mut response = sent.map_err(|error| Error::upstream(service, error))?;
+        if let Some(grant) = grant.filter(|grant| switch.as_ref().is_some_and(|to| to.leaves(grant)))
+            && response.status().is_success()
+        {
+            // or the next request would be sent with a token for the tenant before
+            let _ = timeout(SWITCH, state.auth().verifier.revocations().ended(grant)).await;
+        }
         if response.status() == StatusCode::SWITCHING_PROTOCOLS
             && let Some(chosen) = subprotocol
             && !response.headers().contains_key(header::SEC_WEBSOCKET_PROTOCOL)

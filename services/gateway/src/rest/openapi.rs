@@ -129,7 +129,8 @@ fn add_problem_types(document: &mut Value) {
             "members": members,
         })
     };
-    if let Some(schema) = document["components"]["schemas"]["ProblemType"].as_object_mut() {
+    let schema = document["components"]["schemas"].get_mut("ProblemType");
+    if let Some(schema) = schema.and_then(Value::as_object_mut) {
         schema.insert("x-problem-types".to_owned(), ProblemType::ALL.iter().map(described).collect());
     }
 }

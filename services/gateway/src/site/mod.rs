@@ -1,28 +1,44 @@
-//! The platform's own pages: the start page at `/`, and the API page.
+//! The platform's own pages: the API page, and the console or the start page at `/`.
 
 mod api_page;
+mod console;
 mod texts;
 
 use axum::{
     Router,
+    extract::Request,
     http::HeaderMap,
     response::{IntoResponse, Response},
     routing::get,
 };
 use url::Url;
 
-use crate::html::{Language, Markup, Page};
+use crate::{
+    config::Config,
+    html::{Language, Markup, Page},
+    rest,
+};
+use console::Console;
+pub use console::ConsoleConfig;
 
 /// Where the merged document is.
 const DOCUMENT: &str = "/openapi.json";
 /// Where the API page is.
 const API_PAGE: &str = "/api";
 
-/// The pages of the platform at this address.
-pub(crate) fn router(public_url: &Url) -> Router {
-    let public_url = public_url.clone();
-    let start = get(move |headers: HeaderMap| std::future::ready(start_page(&public_url, &headers)));
-    Router::new().route("/", start).merge(api_page::router())
+/// The pages of the platform. They answer what no route has, too.
+///
+/// # Errors
+/// If the configuration of the console is not valid.
+pub(crate) fn router(config: &Config) -> anyhow::Result<Router> {
+    let console = config.console.as_ref().map(Console::open).transpose()?.flatten();
+    let Some(console) = console else {
+        let public_url = config.public_url.clone();
+        let start = get(move |headers: HeaderMap| std::future::ready(start_page(&public_url, &headers)));
+        let no_page = async |request: Request| rest::no_page(request.uri().path());
+        return Ok(api_page::router().route("/", start).fallback(no_page));
+    };
+    Ok(api_page::router().fallback(move |request| console.clone().answer(request)))
 }
 
 fn start_page(public_url: &Url, headers: &HeaderMap) -> Response {

@@ -16,7 +16,7 @@ use axum::{
     Json, Router,
     http::{HeaderMap, StatusCode},
     response::{IntoResponse, Response},
-    routing::post,
+    routing::{patch, post},
 };
 use ids::{ApiKeyId, TenantId};
 use serde_json::{Value, json};
@@ -86,7 +86,10 @@ impl World {
         let state = Arc::clone(&identity);
         let exchange =
             async move |headers: HeaderMap, Json(body): Json<Value>| state.answer(&headers, &body).await;
-        let url = testkit::serve(Router::new().route("/internal/v1/token-exchanges", post(exchange))).await;
+        let services = Router::new()
+            .route("/internal/v1/token-exchanges", post(exchange))
+            .route("/v1/sessions/current", patch(async || Json(json!({}))));
+        let url = testkit::serve(services).await;
         let platform = Platform::with(|config| {
             config.services.identity = url.parse().unwrap();
             change(config);
@@ -424,4 +427,38 @@ async fn an_ended_session_is_refused() {
     })
     .await;
     assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+}
+
+#[tokio::test]
+async fn after_a_change_of_the_tenant_no_request_is_sent_with_the_token_before() {
+    let world = World::start().await;
+    world.platform.ready().await;
+    let (secret, claims) = browser_session(&world);
+    let before = world.grants(&secret, &claims, 300, None);
+    let browser = world.platform.client.header("cookie", &format!("atelier_console={secret}"));
+    let browser = browser.header("sec-fetch-site", "same-origin");
+    let sent = async || {
+        browser.get("/v1/stock").await.expect(200).body["headers"]["authorization"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    assert_eq!(sent().await, format!("Bearer {before}"));
+    // to the same tenant: nothing is revoked, and nothing waited for
+    let change = |tenant| {
+        let browser = browser.clone();
+        let body = json!({ "tenant_id": tenant });
+        tokio::spawn(async move { browser.patch("/v1/sessions/current", "*", body).await.status })
+    };
+    assert_eq!(change(claims.tid).await.unwrap(), 200);
+
+    let tenant = Some(TenantId::new());
+    let later = Claims { tid: tenant, iat: claims.iat + 5.0, ..claims.clone() };
+    let after = world.grants(&secret, &later, 300, None);
+    let mut changed = change(tenant);
+    let early = tokio::time::timeout(Duration::from_millis(300), &mut changed).await;
+    assert!(early.is_err(), "answered before the gateway knows that the token is revoked");
+    world.platform.issuer.revoke(Revocation { session_id: claims.sid, ..Revocation::default() });
+    assert_eq!(changed.await.unwrap(), 200);
+    assert_eq!(sent().await, format!("Bearer {after}"));
 }

@@ -4,6 +4,7 @@
 
 mod activity;
 mod admission;
+mod console;
 mod cors;
 mod credentials;
 mod instances;

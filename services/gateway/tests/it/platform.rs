@@ -282,6 +282,7 @@ impl Platform {
             proxy_protocol: None,
             hsts_seconds: 3600,
             cors: atelier_gateway::Cors::default(),
+            console: None,
             modules: [].into(),
             telemetry: None,
         };
