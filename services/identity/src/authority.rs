@@ -90,6 +90,17 @@ pub(crate) async fn manager(
     }
 }
 
+/// Requires a member of the tenant, whatever tenant the caller acts for, and locks the tenant. They remain one until the
+/// transaction ends.
+///
+/// # Errors
+/// If the tenant does not exist or the caller is not a member of it, or their session has ended.
+pub(crate) async fn member(tx: &mut PgConnection, caller: &Principal, tenant: TenantId) -> Result<(), Error> {
+    signed_in(tx, caller).await?;
+    lock_tenant(tx, tenant).await?;
+    role(tx, tenant, caller.user).await?.map(drop).ok_or(Error::NotFound)
+}
+
 /// Locks the tenant, sets the transaction's scope to it, and returns whether the user could manage it now, if they
 /// signed in.
 ///

@@ -53,6 +53,7 @@ import type {
   LogLevel,
   LogLine,
   Me,
+  MeChange,
   Member,
   MemberChange,
   Membership,
@@ -108,6 +109,7 @@ import type {
   PageJobEvent,
   PageLinkedAccount,
   PageMember,
+  PageMembership,
   PageModel,
   PageMqCredential,
   PageOperation,
@@ -170,7 +172,9 @@ import type {
   Replay,
   ServiceImage,
   ServiceImageChange,
+  SessionChange,
   SessionId,
+  SessionTenant,
   SessionTokens,
   Share,
   ShareInUse,
@@ -1005,6 +1009,9 @@ export const listTenants = /* @__PURE__ */ operation<{ query?: { limit?: number;
 /** Lists what the tenant used in a window, by instance, day, GPU specification or kind. */
 export const listUsage = /* @__PURE__ */ operation<{ query?: { from?: Timestamp; to?: Timestamp; group_by?: "instance" | "day" | "spec" | "kind"; limit?: number; cursor?: string } }, PageUsageGroup>("GET", "/v1/usage");
 
+/** Lists the tenants of which a user is a member, oldest membership first. They are on one page. */
+export const listUserMemberships = /* @__PURE__ */ operation<{ path: { id: UserId } }, PageMembership>("GET", "/v1/users/{id}/memberships");
+
 /** Lists all users, oldest first. */
 export const listUsers = /* @__PURE__ */ operation<{ query?: { limit?: number; cursor?: string; email_prefix?: string } }, PageUser>("GET", "/v1/users");
 
@@ -1071,7 +1078,7 @@ export const refreshSession = /* @__PURE__ */ operation<{ body: Refresh }, Sessi
 export const releaseInstanceHold = /* @__PURE__ */ operation<{ path: { id: InstanceId }; headers?: { "Idempotency-Key"?: string } }, Instance>("DELETE", "/v1/instances/{id}/hold");
 
 /**
- * Removes a member from a tenant. For owners and administrators. The last owner must remain. No rule of an OpenID provider
+ * Removes a member from a tenant. For owners and administrators, and for members who leave. The last owner must remain. No rule of an OpenID provider
  * adds the user again; an invitation or an administrator does.
  */
 export const removeMember = /* @__PURE__ */ operation<{ path: { id: TenantId; user_id: UserId }; headers?: { "Idempotency-Key"?: string } }, void>("DELETE", "/v1/tenants/{id}/members/{user_id}");
@@ -1172,6 +1179,9 @@ export const updateInstance = /* @__PURE__ */ operation<{ path: { id: InstanceId
 /** Changes a job that waits: its priority, level or deadline. */
 export const updateJob = /* @__PURE__ */ operation<{ path: { id: JobId }; headers?: { "If-Match"?: string; "Idempotency-Key"?: string }; body: JobChange }, Job>("PATCH", "/v1/jobs/{id}");
 
+/** Changes the caller's name and language. */
+export const updateMe = /* @__PURE__ */ operation<{ headers?: { "If-Match"?: string; "Idempotency-Key"?: string }; body: MeChange }, Me>("PATCH", "/v1/me");
+
 /**
  * Changes the role of a member. For owners and administrators. The last owner must remain one. API keys neither make nor
  * change owners.
@@ -1190,13 +1200,16 @@ export const updatePlatformPool = /* @__PURE__ */ operation<{ path: { id: PoolId
 /** Changes an entry. Existing instances keep their template. Administrators only. */
 export const updateService = /* @__PURE__ */ operation<{ path: { id: ImageId }; headers?: { "Idempotency-Key"?: string; "If-Match"?: string }; body: ServiceImageChange }, ServiceImage>("PATCH", "/v1/services/{id}");
 
+/** Changes the tenant for which the session of the request acts. */
+export const updateSession = /* @__PURE__ */ operation<{ body: SessionChange }, SessionTenant>("PATCH", "/v1/sessions/current");
+
 /** Renames a storage (200), or makes it grow (202). */
 export const updateStorage = /* @__PURE__ */ operation<{ path: { id: StorageId }; headers?: { "If-Match"?: string; "Idempotency-Key"?: string }; body: StorageChange }, Storage>("PATCH", "/v1/storages/{id}");
 
 /** Changes the price or the largest size of a specification, or retires or reactivates it. Administrators only. */
 export const updateStorageSpec = /* @__PURE__ */ operation<{ path: { id: StorageSpecId }; headers?: { "If-Match"?: string; "Idempotency-Key"?: string }; body: StorageSpecChange }, StorageSpec>("PATCH", "/v1/storage-specs/{id}");
 
-/** Renames, suspends or reactivates a tenant. For administrators. */
+/** Renames, suspends or reactivates a tenant. For administrators; owners rename it. */
 export const updateTenant = /* @__PURE__ */ operation<{ path: { id: TenantId }; headers?: { "If-Match"?: string; "Idempotency-Key"?: string }; body: TenantChange }, Tenant>("PATCH", "/v1/tenants/{id}");
 
 /** Changes a user. API keys change none. */

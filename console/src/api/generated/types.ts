@@ -1864,6 +1864,9 @@ export interface JwkSet {
 /** To whom a key belongs. */
 export type KeyOwner = "user" | "instance";
 
+/** A language of the console. */
+export type Language = "en" | "zh-CN";
+
 /** An error and when it happened. The text has no secrets; the complete one is in the log of the process. */
 export interface LastError {
   /** What went wrong. */
@@ -1942,13 +1945,21 @@ export interface LogLine {
 export interface Me {
   /** The caller's user. */
   user: User;
+  language: Language | null;
   tenant_id: TenantId | null;
   role: Role | null;
   /**
-   * All tenants the caller is a member of, oldest membership first. To act for another one, refresh the
-   * session with its `tenant_id`.
+   * All tenants the caller is a member of, oldest membership first. To act for another one, see
+   * `update_session`, or refresh the session with its `tenant_id`.
    */
   memberships: Membership[];
+}
+
+/** A change of the caller's account. Absent members stay unchanged. */
+export interface MeChange {
+  /** A new name, which others see. */
+  display_name?: string | null;
+  language?: Language | null;
 }
 
 /** An interval in which the instance was ready. */
@@ -2852,6 +2863,19 @@ export interface PageLinkedAccount {
 export interface PageMember {
   /** Items in the order of the list. */
   items: Member[];
+  /** Send it as `cursor` to get the next page; null at the end. */
+  next_cursor: string | null;
+  /**
+   * Ids of items of this page that exist and whose stored records cannot be read. Report them to an administrator of the
+   * platform.
+   */
+  unreadable: string[];
+}
+
+/** One page of a list. */
+export interface PageMembership {
+  /** Items in the order of the list. */
+  items: Membership[];
   /** Send it as `cursor` to get the next page; null at the end. */
   next_cursor: string | null;
   /**
@@ -4130,8 +4154,22 @@ export interface Session {
   expires_at: Timestamp;
 }
 
+/** A change of the session. */
+export interface SessionChange {
+  /** The tenant to act for from now on: an active one of which the user is a member. */
+  tenant_id: TenantId;
+}
+
 /** Session id: a family of refresh tokens. */
 export type SessionId = string & { readonly __id: "SessionId" };
+
+/** What a session acts for. */
+export interface SessionTenant {
+  /** The tenant. */
+  tenant: TenantRef;
+  /** The user's role in it. */
+  role: Role;
+}
 
 /** A session's tokens. */
 export interface SessionTokens {

@@ -63,14 +63,18 @@ pub(super) async fn change_role(
     Ok(find(tx, tenant, user).await?)
 }
 
-/// Removes the member and revokes their tokens for the tenant.
+/// Removes the member, who may be the caller, and revokes their tokens for the tenant.
 pub(super) async fn remove(
     tx: &mut PgConnection,
     caller: &Principal,
     tenant: TenantId,
     user: UserId,
 ) -> Result<(), Error> {
-    authority::manager(tx, caller, tenant).await?;
+    if caller.user == user && caller.api_key.is_none() {
+        authority::member(tx, caller, tenant).await?;
+    } else {
+        authority::manager(tx, caller, tenant).await?;
+    }
     let member = find(tx, tenant, user).await?;
     authority::owner_by_person(caller, &[member.role])?;
     member.check_owner_remains(tenant, None, store::count_owners(tx, tenant).await?)?;

@@ -157,7 +157,7 @@ async fn update_member(
     .await
 }
 
-/// Removes a member from a tenant. For owners and administrators. The last owner must remain. No rule of an OpenID provider
+/// Removes a member from a tenant. For owners and administrators, and for members who leave. The last owner must remain. No rule of an OpenID provider
 /// adds the user again; an invitation or an administrator does.
 #[utoipa::path(
     delete, path = "/v1/tenants/{id}/members/{user_id}", operation_id = "remove_member", tag = "tenants",

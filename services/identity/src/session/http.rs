@@ -14,7 +14,7 @@ use super::{
     device::Devices,
     list,
     model::{Credentials, Refresh, SessionTokens},
-    refresh, sign_in,
+    refresh, sign_in, switch,
 };
 use crate::{error::Error, state::AppState};
 
@@ -23,6 +23,7 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(create_session))
         .routes(routes!(refresh_session))
         .merge(list::routes())
+        .merge(switch::routes())
 }
 
 type Uncached<T> = ([(HeaderName, &'static str); 1], Json<T>);

@@ -24,6 +24,7 @@ mod refresh;
 mod rights;
 mod sign_in;
 mod store;
+mod switch;
 mod tokens;
 
 pub(crate) use attempt::{Attempt, remember_network};

@@ -89,6 +89,22 @@ pub(super) async fn record_use(conn: &mut PgConnection, id: SessionId, address: 
     .map(drop)
 }
 
+/// Lets the session act for this tenant, and revokes its tokens if it acted for another.
+pub(super) async fn act_for(conn: &mut PgConnection, id: SessionId, tenant: TenantId) -> sqlx::Result<()> {
+    let changed = sqlx::query!(
+        "update sessions set tenant_id = $2
+         where id = $1 and ended_at is null and tenant_id is distinct from $2",
+        id as SessionId,
+        tenant as TenantId,
+    )
+    .execute(&mut *conn)
+    .await?;
+    if changed.rows_affected() > 0 {
+        revocation::of_session(conn, id).await?;
+    }
+    Ok(())
+}
+
 /// Returns the sessions of the caller that have not ended, after `after`.
 pub(super) async fn list(
     conn: &mut PgConnection,

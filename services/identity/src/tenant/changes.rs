@@ -1,4 +1,4 @@
-//! Changes of tenants by administrators, each within the transaction of its request.
+//! Changes of tenants, each within the transaction of its request.
 
 use api::{IfMatch, Operation, Problem};
 use auth::Principal;
@@ -32,7 +32,11 @@ pub(super) async fn update(
     if_match: &IfMatch,
     change: &TenantChange,
 ) -> Result<Tenant, Problem> {
-    authority::admin(tx, caller).await?;
+    if change.is_of_owners() {
+        authority::manager(tx, caller, id).await?;
+    } else {
+        authority::admin(tx, caller).await?;
+    }
     let tenant = store::lock(tx, id).await?.ok_or(Error::NotFound)?;
     if_match.check(tenant.generation)?;
     if let Some(name) = &change.name {

@@ -109,7 +109,7 @@ async fn get_tenant(
     Ok((ETag(tenant.generation), Json(tenant)))
 }
 
-/// Renames, suspends or reactivates a tenant. For administrators.
+/// Renames, suspends or reactivates a tenant. For administrators; owners rename it.
 #[utoipa::path(
     patch, path = "/v1/tenants/{id}", operation_id = "update_tenant", tag = "tenants",
     params(
@@ -125,7 +125,7 @@ async fn get_tenant(
 )]
 async fn update_tenant(
     State(state): State<AppState>,
-    Admin(principal): Admin,
+    User(principal): User,
     Path(id): Path<TenantId>,
     key: IdempotencyKey,
     if_match: IfMatch,

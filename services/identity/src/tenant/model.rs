@@ -126,6 +126,11 @@ pub(crate) struct TenantChange {
 }
 
 impl TenantChange {
+    /// Whether an owner may make the change.
+    pub(super) fn is_of_owners(&self) -> bool {
+        self.state.is_none() && self.stop_instances.is_none()
+    }
+
     /// # Errors
     /// If the name is not valid, or the state is not one to set.
     pub(super) fn check(&self) -> Result<(), Error> {

@@ -13,14 +13,17 @@ use super::{
     model::{NewUser, User, UserChange},
     store,
 };
-use crate::state::AppState;
+use crate::{
+    membership::{self, Membership},
+    scope,
+    state::AppState,
+};
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(list_users, create_user)).routes(routes!(
-        get_user,
-        update_user,
-        delete_user
-    ))
+    OpenApiRouter::new()
+        .routes(routes!(list_users, create_user))
+        .routes(routes!(get_user, update_user, delete_user))
+        .routes(routes!(list_user_memberships))
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -97,6 +100,25 @@ async fn get_user(
     let mut tx = state.db.platform().await?;
     let user = store::find(&mut tx, id).await?.ok_or_else(Problem::not_found)?;
     Ok((ETag(user.generation), Json(user)))
+}
+
+/// Lists the tenants of which a user is a member, oldest membership first. They are on one page.
+#[utoipa::path(
+    get, path = "/v1/users/{id}/memberships", operation_id = "list_user_memberships", tag = "users",
+    params(("id" = UserId, Path, description = "User id")),
+    responses((status = 200, description = "All of them", body = Page<Membership>)),
+    extensions(("x-problems" = json!([ProblemType::NotFound]))),
+)]
+async fn list_user_memberships(
+    State(state): State<AppState>,
+    _admin: Admin,
+    Path(id): Path<UserId>,
+) -> Result<Json<Page<Membership>>, Problem> {
+    let mut tx = state.db.platform().await?;
+    scope::user(&mut tx, id).await?;
+    store::find(&mut tx, id).await?.ok_or_else(Problem::not_found)?;
+    let memberships = membership::of_user(&mut tx, id).await?;
+    Ok(Json(Page::last(memberships)))
 }
 
 /// Changes a user. API keys change none.

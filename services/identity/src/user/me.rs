@@ -1,28 +1,31 @@
 //! The caller's own account over HTTP.
 
-use api::{IdempotencyKey, Json, Problem, ProblemType, Reply};
-use auth::{Person, Role, User as SignedIn};
-use axum::extract::State;
+use api::{ETag, IdempotencyKey, IfMatch, Json, Problem, ProblemType, Reply};
+use auth::{Person, Principal, Role, User as SignedIn};
+use axum::{extract::State, http::StatusCode};
 use ids::TenantId;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use sqlx::PgConnection;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    model::User,
+    model::{Language, User},
     password_change::{self, PasswordChange},
     store,
 };
 use crate::{
+    authority,
     client_address::ClientAddress,
     error::Error,
     membership::{self, Membership},
     scope,
     state::AppState,
+    tenant::check_name,
 };
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(get_me)).routes(routes!(change_password))
+    OpenApiRouter::new().routes(routes!(get_me, update_me)).routes(routes!(change_password))
 }
 
 /// The caller.
@@ -30,12 +33,14 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 struct Me {
     /// The caller's user.
     user: User,
+    /// The language that the caller has chosen for the console, or null: that of the browser.
+    language: Option<Language>,
     /// The tenant that the access token is for.
     tenant_id: Option<TenantId>,
     /// The caller's role in that tenant, from the access token.
     role: Option<Role>,
-    /// All tenants the caller is a member of, oldest membership first. To act for another one, refresh the
-    /// session with its `tenant_id`.
+    /// All tenants the caller is a member of, oldest membership first. To act for another one, see
+    /// `update_session`, or refresh the session with its `tenant_id`.
     memberships: Vec<Membership>,
 }
 
@@ -46,14 +51,64 @@ struct Me {
         (status = 200, description = "The caller", body = Me),
     )
 )]
-async fn get_me(State(state): State<AppState>, SignedIn(principal): SignedIn) -> Result<Json<Me>, Problem> {
+async fn get_me(
+    State(state): State<AppState>,
+    SignedIn(principal): SignedIn,
+) -> Result<(ETag, Json<Me>), Problem> {
     let mut tx = state.db.platform().await?;
-    scope::user(&mut tx, principal.user).await?;
-    let user = store::find(&mut tx, principal.user).await?.ok_or(Error::UserDeleted)?;
-    let memberships = membership::of_user(&mut tx, principal.user).await?;
+    let me = me(&mut tx, &principal).await?;
     tx.commit().await?;
-    let (tenant_id, role) = principal.tenant.unzip();
-    Ok(Json(Me { user, tenant_id, role, memberships }))
+    Ok((ETag(me.user.generation), Json(me)))
+}
+
+async fn me(tx: &mut PgConnection, caller: &Principal) -> Result<Me, Error> {
+    scope::user(tx, caller.user).await?;
+    let user = store::find(tx, caller.user).await?.ok_or(Error::UserDeleted)?;
+    let language = store::language(tx, caller.user).await?;
+    let memberships = membership::of_user(tx, caller.user).await?;
+    let (tenant_id, role) = caller.tenant.unzip();
+    Ok(Me { user, language, tenant_id, role, memberships })
+}
+
+/// A change of the caller's account. Absent members stay unchanged.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct MeChange {
+    /// A new name, which others see.
+    #[serde(default, deserialize_with = "api::text::optional_nfc")]
+    display_name: Option<String>,
+    /// The language of the console.
+    #[serde(default)]
+    language: Option<Language>,
+}
+
+/// Changes the caller's name and language.
+#[utoipa::path(
+    patch, path = "/v1/me", operation_id = "update_me", tag = "users",
+    params(IfMatch, IdempotencyKey),
+    request_body = MeChange,
+    responses((status = 200, description = "The changed caller", body = Me)),
+    extensions(("x-problems" = json!([ProblemType::PersonRequired]))),
+)]
+async fn update_me(
+    State(state): State<AppState>,
+    Person { principal, .. }: Person,
+    key: IdempotencyKey,
+    if_match: IfMatch,
+    Json(change): Json<MeChange>,
+) -> Result<Reply, Problem> {
+    if let Some(name) = &change.display_name {
+        check_name("/display_name", name)?;
+    }
+    key.once(state.db.user(principal.user).await?, principal.user, &change, async |tx| {
+        authority::signed_in(tx, &principal).await?;
+        let user = store::lock(tx, principal.user).await?.ok_or(Error::UserDeleted)?;
+        if_match.check(user.generation)?;
+        store::update_own(tx, user.id, change.display_name.as_deref(), change.language).await?;
+        let me = me(tx, &principal).await?;
+        Ok(Reply::json(StatusCode::OK, &me)?.etag(me.user.generation))
+    })
+    .await
 }
 
 /// Changes the caller's password. Ends all other sessions of the caller.

@@ -32,6 +32,20 @@ pub(crate) struct User {
     pub(crate) updated_at: Timestamp,
 }
 
+/// A language of the console.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
+#[sqlx(type_name = "text")]
+pub(crate) enum Language {
+    /// English.
+    #[serde(rename = "en")]
+    #[sqlx(rename = "en")]
+    English,
+    /// Chinese in simplified characters.
+    #[serde(rename = "zh-CN")]
+    #[sqlx(rename = "zh-CN")]
+    SimplifiedChinese,
+}
+
 /// A user to create.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

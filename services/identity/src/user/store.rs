@@ -3,7 +3,10 @@
 use ids::UserId;
 use sqlx::PgConnection;
 
-use super::{model::User, ways::Ways};
+use super::{
+    model::{Language, User},
+    ways::Ways,
+};
 
 /// Returns the user.
 pub(crate) async fn find(conn: &mut PgConnection, id: UserId) -> sqlx::Result<Option<User>> {
@@ -135,6 +138,37 @@ pub(super) async fn update(
     )
     .fetch_optional(conn)
     .await
+}
+
+/// Returns the language that the user has chosen.
+pub(super) async fn language(conn: &mut PgConnection, id: UserId) -> sqlx::Result<Option<Language>> {
+    let found = sqlx::query_scalar!(
+        "select language as \"language: Language\" from users where id = $1",
+        id as UserId,
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(found.flatten())
+}
+
+/// Changes what users change of themselves. None leaves the column unchanged. The user must be locked.
+pub(super) async fn update_own(
+    conn: &mut PgConnection,
+    id: UserId,
+    display_name: Option<&str>,
+    language: Option<Language>,
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update users set display_name = coalesce($2, display_name), language = coalesce($3, language),
+                generation = generation + 1, updated_at = now()
+         where id = $1",
+        id as UserId,
+        display_name,
+        language as Option<Language>,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
 }
 
 /// Deletes the user with memberships and sessions.

@@ -195,3 +195,73 @@ async fn an_expired_session_is_refused() {
     let refresh = json!({ "refresh_token": tokens["refresh_token"] });
     platform.client.post("/v1/sessions/refresh", refresh).await.expect_problem(401, "session-ended");
 }
+
+#[tokio::test]
+async fn a_session_changes_its_tenant_without_another_sign_in() {
+    let platform = Platform::start().await;
+    let admin = platform.admin().await;
+    let user = platform.user(&admin, "ada@x.test").await;
+    let (studio, agency) = (platform.tenant(&admin, "studio").await, platform.tenant(&admin, "agency").await);
+    let foreign = platform.tenant(&admin, "foreign").await;
+    platform.member(&admin, &studio, &user, "owner").await;
+    platform.member(&admin, &agency, &user, "viewer").await;
+    let secret = secret(&sign_in(&platform.client, "ada@x.test").await);
+    let before = with(&platform, &secret).await;
+    let current = "/v1/sessions/current";
+    assert_eq!(before.get("/v1/me").await.expect(200).str("tenant_id"), studio);
+
+    // the own one again: its tokens stay
+    let same = before.patch(current, "*", json!({ "tenant_id": studio })).await.expect(200);
+    assert_eq!((&same.body["tenant"]["id"], same.str("role")), (&json!(studio), "owner"));
+    let _ = before.get("/v1/me").await.expect(200);
+
+    let changed = before.patch(current, "*", json!({ "tenant_id": agency })).await.expect(200);
+    assert_eq!(changed.body, json!({ "tenant": { "id": agency, "name": "agency" }, "role": "viewer" }));
+    refused(&before).await;
+    let after = with(&platform, &secret).await;
+    let me = after.get("/v1/me").await.expect(200);
+    assert_eq!((me.str("tenant_id"), me.str("role")), (agency.as_str(), "viewer"));
+    after.get(&format!("/v1/tenants/{studio}")).await.expect_problem(404, "not-found");
+
+    for (tenant, status, slug) in [
+        (json!(foreign), 403, "not-a-member"),
+        (json!(null), 422, "invalid-field"),
+        (json!("x"), 422, "invalid-field"),
+    ] {
+        after.patch(current, "*", json!({ "tenant_id": tenant })).await.expect_problem(status, slug);
+    }
+    let path = format!("/v1/tenants/{studio}");
+    let _ = admin.patch(&path, "*", json!({ "state": "suspended" })).await.expect(200);
+    after.patch(current, "*", json!({ "tenant_id": studio })).await.expect_problem(403, "tenant-suspended");
+    let _ = after.get("/v1/me").await.expect(200);
+
+    // the change is in the log of the tenant that it leads to
+    let _ = admin
+        .patch(&format!("/v1/tenants/{agency}/members/{user}"), "*", json!({ "role": "owner" }))
+        .await
+        .expect(200);
+    let log = with(&platform, &secret).await.get("/v1/audit").await.expect(200);
+    let entry = log.body["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|one| one["operation"] == "PATCH /v1/sessions/current");
+    assert_eq!(entry.unwrap()["user_id"], user);
+}
+
+#[tokio::test]
+async fn a_session_with_tokens_changes_its_tenant_with_the_next_refresh() {
+    let platform = Platform::start().await;
+    let admin = platform.admin().await;
+    let user = platform.user(&admin, "ada@x.test").await;
+    let (studio, agency) = (platform.tenant(&admin, "studio").await, platform.tenant(&admin, "agency").await);
+    platform.member(&admin, &studio, &user, "owner").await;
+    platform.member(&admin, &agency, &user, "member").await;
+    let session = platform.sign_in("ada@x.test").await;
+    let client = platform.client.token(session["access_token"].as_str().unwrap());
+    let _ = client.patch("/v1/sessions/current", "*", json!({ "tenant_id": agency })).await.expect(200);
+    refused(&client).await;
+    let body = json!({ "refresh_token": session["refresh_token"] });
+    let refreshed = platform.client.post("/v1/sessions/refresh", body).await.expect(200);
+    assert_eq!(refreshed.body["tenant"]["id"], agency);
+}

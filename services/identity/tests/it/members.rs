@@ -162,3 +162,77 @@ async fn a_name_that_another_tenant_takes_concurrently_is_refused() {
     renaming.await.unwrap().expect_problem(409, "name-taken");
     let _ = admin.patch(&format!("/v1/tenants/{two}"), "*", json!({ "name": "three" })).await.expect(200);
 }
+
+#[tokio::test]
+async fn members_leave_and_the_last_owner_cannot() {
+    let platform = Platform::start().await;
+    let admin = platform.admin().await;
+    let tenant = platform.tenant(&admin, "studio").await;
+    let other = platform.tenant(&admin, "other").await;
+    let (owner, viewer) =
+        (platform.user(&admin, "owner@x.test").await, platform.user(&admin, "viewer@x.test").await);
+    platform.member(&admin, &other, &viewer, "viewer").await;
+    platform.member(&admin, &tenant, &owner, "owner").await;
+    platform.member(&admin, &tenant, &viewer, "viewer").await;
+    let path = |user: &str| format!("/v1/tenants/{tenant}/members/{user}");
+
+    let as_viewer = platform.as_user("viewer@x.test").await;
+    as_viewer.delete(&path(&owner)).await.expect_problem(404, "not-found");
+    // it acts for another tenant, and leaves this one: also one that is suspended can be left
+    let _ = as_viewer.delete(&path(&viewer)).await.expect(204);
+    as_viewer.delete(&path(&viewer)).await.expect_problem(404, "not-found");
+    let left = admin.get(&format!("/v1/users/{viewer}/memberships")).await.expect(200);
+    assert_eq!(left.body["items"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        (&left.body["items"][0]["tenant"]["id"], &left.body["items"][0]["role"]),
+        (&json!(other), &json!("viewer"))
+    );
+    as_viewer.get(&format!("/v1/users/{viewer}/memberships")).await.expect_problem(403, "forbidden");
+    let nobody = format!("/v1/users/{}/memberships", ids::UserId::new());
+    admin.get(&nobody).await.expect_problem(404, "not-found");
+
+    let as_owner = platform.as_user("owner@x.test").await;
+    as_owner.delete(&path(&owner)).await.expect_problem(409, "last-owner");
+    // no API key makes its user leave
+    let body = json!({ "name": "ci", "scopes": ["members:write"] });
+    let key = as_viewer.post("/v1/api-keys", body).await.expect(201);
+    let exchange = json!({ "credential": key.str("secret"), "client_address": "203.0.113.7" });
+    let granted =
+        platform.client.service("gateway").post("/internal/v1/token-exchanges", exchange).await.expect(200);
+    let keyed = platform.client.token(granted.str("access_token"));
+    let own = format!("/v1/tenants/{other}/members/{viewer}");
+    keyed.delete(&own).await.expect_problem(403, "forbidden");
+    let _ = as_viewer.delete(&own).await.expect(204);
+    eventually("the token for the tenant is refused", async || {
+        (as_viewer.get("/v1/me").await.status == 401).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn owners_rename_their_tenant_and_do_nothing_else_to_it() {
+    let platform = Platform::start().await;
+    let admin = platform.admin().await;
+    let tenant = platform.tenant(&admin, "studio").await;
+    let taken = platform.tenant(&admin, "agency").await;
+    for role in ["owner", "member"] {
+        let user = platform.user(&admin, &format!("{role}@x.test")).await;
+        platform.member(&admin, &tenant, &user, role).await;
+    }
+    let path = format!("/v1/tenants/{tenant}");
+    let owner = platform.as_user("owner@x.test").await;
+    let member = platform.as_user("member@x.test").await;
+    let etag = owner.get(&path).await.expect(200).header("etag").unwrap().to_owned();
+    let renamed = owner.patch(&path, &etag, json!({ "name": "Atelier Ko\u{308}ln" })).await.expect(200);
+    assert_eq!(renamed.str("name"), "Atelier K\u{f6}ln");
+    owner.patch(&path, &etag, json!({ "name": "again" })).await.expect_problem(412, "changed-meanwhile");
+    owner.patch(&path, "*", json!({ "name": "AGENCY" })).await.expect_problem(409, "name-taken");
+    owner.patch(&path, "*", json!({ "name": "" })).await.expect_problem(422, "invalid-field");
+    member.patch(&path, "*", json!({ "name": "mine" })).await.expect_problem(403, "forbidden");
+    let of_other = format!("/v1/tenants/{taken}");
+    owner.patch(&of_other, "*", json!({ "name": "mine" })).await.expect_problem(404, "not-found");
+    for change in [json!({ "state": "suspended" }), json!({ "name": "x", "stop_instances": true })] {
+        owner.patch(&path, "*", change).await.expect_problem(403, "forbidden");
+    }
+    let _ = admin.patch(&path, "*", json!({ "name": "studio", "state": "suspended" })).await.expect(200);
+}

@@ -180,5 +180,38 @@ async fn only_administrators_manage_users_and_tenants() {
     designer.post("/v1/tenants", json!({ "name": "x" })).await.expect_problem(403, "forbidden");
     designer.post("/v1/signing-keys/rotate", json!(null)).await.expect_problem(403, "forbidden");
     let path = format!("/v1/tenants/{tenant}");
-    designer.patch(&path, "*", json!({ "name": "mine" })).await.expect_problem(403, "forbidden");
+    designer.patch(&path, "*", json!({ "state": "suspended" })).await.expect_problem(403, "forbidden");
+}
+
+#[tokio::test]
+async fn everybody_changes_their_name_and_language() {
+    let platform = Platform::start().await;
+    let admin = platform.admin().await;
+    let user = platform.user(&admin, "ada@x.test").await;
+    let ada = platform.as_user("ada@x.test").await;
+    let me = ada.get("/v1/me").await.expect(200);
+    assert_eq!((&me.body["language"], &me.body["user"]["display_name"]), (&json!(null), &json!("ada")));
+    let etag = me.header("etag").unwrap().to_owned();
+
+    let changed = ada.patch("/v1/me", &etag, json!({ "display_name": "Zoe\u{308}" })).await.expect(200);
+    assert_eq!(changed.body["user"]["display_name"], "Zo\u{eb}");
+    assert_eq!(changed.body["language"], json!(null));
+    ada.patch("/v1/me", &etag, json!({ "language": "en" })).await.expect_problem(412, "changed-meanwhile");
+    let etag = changed.header("etag").unwrap();
+    let changed = ada.patch("/v1/me", etag, json!({ "language": "zh-CN" })).await.expect(200);
+    assert_eq!(
+        (&changed.body["language"], &changed.body["user"]["display_name"]),
+        (&json!("zh-CN"), &json!("Zo\u{eb}"))
+    );
+    assert_eq!(ada.get("/v1/me").await.expect(200).body, changed.body);
+    assert_eq!(admin.get(&format!("/v1/users/{user}")).await.expect(200).str("display_name"), "Zo\u{eb}");
+    for wrong in [
+        json!({ "display_name": "" }),
+        json!({ "display_name": "a\u{0}b" }),
+        json!({ "language": "fr" }),
+        json!({ "admin": true }),
+        json!({ "email": "b@x.test" }),
+    ] {
+        ada.patch("/v1/me", "*", wrong).await.expect_problem(422, "invalid-field");
+    }
 }

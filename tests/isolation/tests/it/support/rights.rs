@@ -32,11 +32,11 @@ const PLATFORM: [&str; 7] = [
 const CATALOGUE: [&str; 5] = ["datacenters", "gpu-specs", "services", "storage-specs", "stock"];
 
 /// Further operations for administrators only.
-const OF_ADMINISTRATORS: [&str; 5] =
-    ["list_tenants", "create_tenant", "update_tenant", "delete_tenant", "add_member"];
+const OF_ADMINISTRATORS: [&str; 4] = ["list_tenants", "create_tenant", "delete_tenant", "add_member"];
 
 /// Operations for owners.
-const OF_OWNERS: [&str; 9] = [
+const OF_OWNERS: [&str; 10] = [
+    "update_tenant",
     "list_invitations",
     "create_invitation",
     "withdraw_invitation",
@@ -49,7 +49,9 @@ const OF_OWNERS: [&str; 9] = [
 ];
 
 /// Writes that change only what belongs to the caller, or nothing.
-const PERSONAL: [&str; 21] = [
+const PERSONAL: [&str; 23] = [
+    "update_me",
+    "update_session",
     "accept_invitation",
     "decline_invitation",
     "change_password",
