@@ -1,0 +1,27 @@
+import { keyHandlers } from "./handlers/keys.ts";
+import { meHandlers } from "./handlers/me.ts";
+import { membersHandlers } from "./handlers/members.ts";
+import { sessions } from "./handlers/sessions.ts";
+import type { notMocked } from "./not-mocked.ts";
+import type { operations } from "./operations.ts";
+import type { Handler, OperationName } from "./types.ts";
+
+export type Mocked = Exclude<OperationName, (typeof notMocked)[number]>;
+export type Handlers = { [Name in Mocked]: Handler<(typeof operations)[Name]> };
+
+export const handlers: Handlers = { ...sessions, ...meHandlers, ...membersHandlers, ...keyHandlers };
+
+/** Needs no sign-in. */
+export const forEveryone = new Set<Mocked>([
+  "createSession",
+  "createPasskeySession",
+  "createPasskeyChallenge",
+  "listSignInProviders",
+]);
+
+/** One page with everything. */
+export const page = <Item>(items: readonly Item[]) => ({
+  items: [...items],
+  next_cursor: null,
+  unreadable: [],
+});

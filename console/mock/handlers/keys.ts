@@ -1,0 +1,34 @@
+import { type Handlers, page } from "../handlers.ts";
+import { Refusal, Reply } from "../types.ts";
+import { nextId, now } from "../world.ts";
+
+export const keyHandlers = {
+  listApiKeys: ({ world, caller }) =>
+    page(
+      world.keys.filter((it) => it.user_id === caller.user.id && it.tenant_id === caller.session.tenant_id),
+    ),
+  createApiKey: ({ world, caller, body }) => {
+    if (world.keys.some((it) => it.name === body.name && it.user_id === caller.user.id))
+      throw new Refusal("name-taken");
+    const key = {
+      id: nextId<(typeof world.keys)[number]["id"]>(world, "akey"),
+      name: body.name,
+      user_id: caller.user.id,
+      tenant_id: caller.session.tenant_id,
+      created_by_key: null,
+      scopes: body.scopes,
+      requests_per_second: body.requests_per_second ?? null,
+      hint: "atl_4kTm",
+      secret: null,
+      created_at: now(),
+      expires_at: body.expires_at ?? null,
+      last_used_at: null,
+      last_used_from: null,
+    };
+    world.keys.unshift(key);
+    return new Reply({ ...key, secret: "atl_4kTmQ8sVw2HnZr6XbLc1YdPe5GfJu7Ma0ZBq3xK" }, 201);
+  },
+  deleteApiKey: ({ world, path }) => {
+    world.keys = world.keys.filter((it) => it.id !== path.id);
+  },
+} satisfies Partial<Handlers>;

@@ -1,0 +1,58 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { fileURLToPath } from "node:url";
+import { type Plugin, runnerImport } from "vite";
+import type { MockReply } from "./types.ts";
+
+async function bodyOf(request: IncomingMessage): Promise<unknown> {
+  const pieces: Buffer[] = [];
+  for await (const piece of request) pieces.push(piece as Buffer);
+  const text = Buffer.concat(pieces).toString();
+  return text ? JSON.parse(text) : undefined;
+}
+
+const cookiesOf = (header = "") =>
+  new Map(header.split(";").map((pair) => pair.trim().split("=", 2) as [string, string]));
+
+function write(response: ServerResponse, { status, headers, body, stream }: MockReply) {
+  response.writeHead(status, headers);
+  if (!stream) {
+    response.end(body === undefined ? undefined : JSON.stringify(body));
+    return;
+  }
+  const end = new AbortController();
+  response.on("close", () => end.abort());
+  stream((text) => response.write(text), end.signal);
+}
+
+async function middleware() {
+  const { module } = await runnerImport<typeof import("./server.ts")>(
+    fileURLToPath(new URL("./server.ts", import.meta.url)),
+  );
+  const server = new module.MockServer();
+  return async (request: IncomingMessage, response: ServerResponse, next: (error?: unknown) => void) => {
+    const url = new URL(request.url ?? "/", "http://localhost");
+    if (!/^\/(v1|mock)\//.test(url.pathname)) return next();
+    try {
+      write(
+        response,
+        await server.handle({
+          method: request.method ?? "GET",
+          path: url.pathname,
+          query: url.searchParams,
+          headers: new Headers(request.headers as Record<string, string>),
+          body: await bodyOf(request),
+          cookies: cookiesOf(request.headers.cookie),
+        }),
+      );
+    } catch (error) {
+      next(error);
+    }
+  };
+}
+
+/** The stand-in of the API in the development and preview servers. */
+export const mockApi = (): Plugin => ({
+  name: "mock-api",
+  configureServer: async ({ middlewares }) => void middlewares.use(await middleware()),
+  configurePreviewServer: async ({ middlewares }) => void middlewares.use(await middleware()),
+});

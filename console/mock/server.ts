@@ -1,0 +1,150 @@
+import { problems } from "../src/api/generated/problems";
+import { SESSION_COOKIE } from "./handlers/sessions.ts";
+import { forEveryone, handlers, type Mocked } from "./handlers.ts";
+import { operations } from "./operations.ts";
+import { makeWorld } from "./seed.ts";
+import { type Caller, type Context, type MockReply, type MockRequest, Refusal, Reply } from "./types.ts";
+import { nextId, type Provocation, type World } from "./world.ts";
+
+interface Route {
+  name: Mocked;
+  method: string;
+  pattern: RegExp;
+  names: string[];
+}
+
+/** Paths without parameters first: `/v1/sessions/current` is no id. */
+const routes: Route[] = (Object.keys(handlers) as Mocked[])
+  .map((name) => ({ name, ...operations[name] }))
+  .sort((a, b) => a.path.split("{").length - b.path.split("{").length)
+  .map(({ name, method, path }) => ({
+    name,
+    method,
+    names: [...path.matchAll(/\{(\w+)\}/g)].map((it) => it[1] ?? ""),
+    pattern: new RegExp(`^${path.replace(/\{\w+\}/g, "([^/]+)")}$`),
+  }));
+
+export class MockServer {
+  readonly #worlds = new Map<string, World>();
+
+  world(name: string): World {
+    let world = this.#worlds.get(name);
+    if (!world) {
+      world = makeWorld();
+      this.#worlds.set(name, world);
+    }
+    return world;
+  }
+
+  async handle(request: MockRequest): Promise<MockReply> {
+    const world = this.world(request.cookies.get("world") ?? "");
+    const requestId = crypto.randomUUID().replaceAll("-", "");
+    if (request.path === "/mock/provoke") {
+      world.provoked.push(request.body as Provocation);
+      return { status: 204, headers: {} };
+    }
+    try {
+      const reply = await answer(world, request);
+      return { ...reply, headers: { ...reply.headers, "x-request-id": requestId } };
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      return refuse(error, requestId);
+    }
+  }
+}
+
+function refuse({ slug, more }: Refusal, requestId: string): MockReply {
+  const { status, title } = problems[slug];
+  return {
+    status,
+    headers: {
+      "content-type": "application/problem+json",
+      "x-request-id": requestId,
+      ...(more.retryAfter !== undefined && { "retry-after": String(more.retryAfter) }),
+    },
+    body: {
+      type: `https://atelier.dev/problems/${slug}`,
+      title,
+      status,
+      detail: more.detail ?? `${title}.`,
+      ...(more.errors && { errors: more.errors }),
+    },
+  };
+}
+
+function callerOf(world: World, request: MockRequest): Caller | null {
+  const session = world.sessions.find((it) => it.secret === request.cookies.get(SESSION_COOKIE));
+  const account = world.accounts.find((it) => it.user.id === session?.user_id);
+  return session && account && !account.user.disabled ? { user: account.user, session } : null;
+}
+
+async function provoked(world: World, name: Mocked) {
+  const found = world.provoked.find((it) => it.operation === name);
+  if (!found) return;
+  found.times = (found.times ?? 1) - 1;
+  if (found.times <= 0) world.provoked = world.provoked.filter((it) => it !== found);
+  if (found.delay) await new Promise((resolve) => setTimeout(resolve, found.delay));
+  if (found.slug)
+    throw new Refusal(found.slug, found.retryAfter === undefined ? {} : { retryAfter: found.retryAfter });
+}
+
+async function answer(world: World, request: MockRequest): Promise<MockReply> {
+  const caller = callerOf(world, request);
+  if (request.path === "/v1/events" && request.headers.get("accept") === "text/event-stream") {
+    if (!caller) throw new Refusal("unauthenticated");
+    return follow(world);
+  }
+  const route = routes.find((it) => it.method === request.method && it.pattern.test(request.path));
+  if (!route) throw new Refusal("no-such-route");
+  await provoked(world, route.name);
+  if (!caller && !forEveryone.has(route.name)) throw new Refusal("unauthenticated");
+  const site = request.headers.get("sec-fetch-site");
+  if (site && site !== "same-origin") throw new Refusal("cross-origin");
+  const key = request.headers.get("idempotency-key");
+  if (key && world.answered.has(key)) return world.answered.get(key) as MockReply;
+  if (request.method === "PATCH" && !request.headers.has("if-match")) throw new Refusal("if-match-required");
+  const reply = run(world, request, route, caller);
+  if (key) world.answered.set(key, reply);
+  return reply;
+}
+
+const asValue = (text: string) => (/^\d+$/.test(text) ? Number(text) : text);
+
+function run(world: World, request: MockRequest, route: Route, caller: Caller | null): MockReply {
+  const values = route.pattern.exec(request.path)?.slice(1).map(decodeURIComponent) ?? [];
+  const context = {
+    world,
+    request,
+    caller,
+    path: Object.fromEntries(route.names.map((name, i) => [name, values[i]])),
+    query: Object.fromEntries([...request.query].map(([name, text]) => [name, asValue(text)])),
+    body: request.body,
+  };
+  const handler = handlers[route.name] as (context: unknown) => unknown;
+  const result = handler(context as unknown as Context);
+  const reply = result instanceof Reply ? result : new Reply(result, result === undefined ? 204 : 200);
+  return {
+    status: reply.status,
+    headers: { "content-type": "application/json", ...reply.headers },
+    // a copy: what was answered does not change afterwards
+    ...(reply.body !== undefined && { body: structuredClone(reply.body) }),
+  };
+}
+
+function follow(world: World): MockReply {
+  return {
+    status: 200,
+    headers: { "content-type": "text/event-stream", "cache-control": "no-store" },
+    stream: (send, signal) => {
+      send(": open\n\n");
+      world.streams.add(send);
+      signal.addEventListener("abort", () => world.streams.delete(send));
+    },
+  };
+}
+
+/** Sends an event to everybody who follows. */
+export function emit(world: World, type: string, event: object) {
+  for (const send of world.streams)
+    send(`id: ${nextId(world, "evt")}\nevent: ${type}\ndata: ${JSON.stringify(event)}\n\n`);
+}

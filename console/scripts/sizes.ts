@@ -1,0 +1,57 @@
+// Fails if the entry, or what a page loads first, is over its budget (KiB of script, gzip).
+import { readFileSync } from "node:fs";
+import { gzipSync } from "node:zlib";
+
+const ENTRY = 155;
+const PAGE = 230;
+
+interface Chunk {
+  file: string;
+  imports?: string[];
+  isEntry?: boolean;
+  isDynamicEntry?: boolean;
+}
+const manifest: Record<string, Chunk> = JSON.parse(readFileSync("dist/.vite/manifest.json", "utf8"));
+
+function closure(key: string, seen = new Set<string>()): Set<string> {
+  if (seen.has(key)) return seen;
+  seen.add(key);
+  for (const next of manifest[key]?.imports ?? []) closure(next, seen);
+  return seen;
+}
+
+const size = (keys: Iterable<string>) => {
+  const files = new Set([...keys].map((key) => manifest[key]?.file ?? ""));
+  return (
+    [...files].reduce((sum, file) => sum + gzipSync(readFileSync(`dist/${file}`), { level: 9 }).length, 0) /
+    1024
+  );
+};
+
+const find = (pattern: RegExp) => Object.keys(manifest).filter((key) => pattern.test(key));
+const [language = ""] = find(/src\/i18n\/en\/index\.ts$/);
+const entry = closure("index.html");
+// the shell is around every page but the sign-in
+const [shell = ""] = find(/src\/routes\/_app\.tsx\?tsr-split=component/);
+
+const rows: [string, number, number][] = [["entry", size(entry), ENTRY]];
+for (const key of find(/src\/routes\/.*\?tsr-split=component/)) {
+  const parents = key.includes("/_app/") ? [...closure(shell)] : [];
+  // tabs of the account are inside its layout
+  const [layout] = key.includes("/account/")
+    ? find(/src\/routes\/_app\/account\.tsx\?tsr-split=component/)
+    : [];
+  const all = [
+    ...entry,
+    ...closure(language),
+    ...parents,
+    ...(layout ? closure(layout) : []),
+    ...closure(key),
+  ];
+  rows.push([key.replace(/^src\/routes\/|\?.*$/g, ""), size(all), PAGE]);
+}
+for (const [name, kib, budget] of rows)
+  console.log(
+    `${name.padEnd(34)} ${kib.toFixed(1).padStart(6)} KiB of ${budget}${kib > budget ? "  OVER" : ""}`,
+  );
+process.exit(rows.some(([, kib, budget]) => kib > budget) ? 1 : 0);

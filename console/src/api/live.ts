@@ -1,0 +1,87 @@
+import type { QueryClient } from "@tanstack/react-query";
+import { createStore } from "@/lib/store";
+import { environment } from "./client";
+import type { Event } from "./generated/types";
+import { ApiError } from "./problem";
+import { readStream } from "./stream";
+
+/** One stream a browser: the tab that holds the lock reads it and tells the others. */
+const LOCK = "atelier-live";
+
+export type LiveState = "connecting" | "live" | "reconnecting";
+export const liveState = createStore<LiveState>("connecting");
+
+type Told = { state: LiveState } | { event: Event } | { gap: true } | { ask: true };
+
+const listeners = new Set<(event: Event) => void>();
+
+/** Hears each event of the tenant. Returns what ends it. */
+export function onEvent(listener: (event: Event) => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/** Follows the events of the session's tenant until the signal. After a gap everything shown is read again. */
+export function followLive(client: QueryClient, signal: AbortSignal) {
+  const channel = new BroadcastChannel(LOCK);
+  const hear = (told: Told) => {
+    if ("state" in told) liveState.set(told.state);
+    else if ("event" in told) for (const listener of listeners) listener(told.event);
+    else if ("gap" in told) void client.invalidateQueries();
+  };
+  const tell = (told: Told) => {
+    hear(told);
+    channel.postMessage(told);
+  };
+  let leads = false;
+  channel.onmessage = ({ data }: MessageEvent<Told>) => {
+    if (!("ask" in data)) hear(data);
+    else if (leads) channel.postMessage({ state: liveState.get() } satisfies Told);
+  };
+  channel.postMessage({ ask: true } satisfies Told);
+  signal.addEventListener("abort", () => channel.close());
+  navigator.locks
+    .request(LOCK, { signal }, async () => {
+      leads = true;
+      await lead(tell, signal);
+    })
+    .catch(() => undefined); // aborted while another tab leads
+}
+
+async function lead(tell: (told: Told) => void, signal: AbortSignal): Promise<void> {
+  let last: string | null = null;
+  for (let failures = 0; !signal.aborted; ) {
+    let opened = false;
+    try {
+      await readStream("/v1/events", {
+        signal,
+        lastEventId: last,
+        onOpen: () => {
+          if (failures > 0 && !last) tell({ gap: true });
+          opened = true;
+          failures = 0;
+          tell({ state: "live" });
+        },
+        onEvent: (event) => {
+          last = event.id ?? last;
+          tell({ event: JSON.parse(event.data) as Event });
+        },
+      });
+    } catch (error) {
+      if (signal.aborted) return;
+      if (error instanceof ApiError && error.is("events-deleted")) {
+        last = null;
+        tell({ gap: true });
+      }
+      if (error instanceof ApiError && error.status === 401)
+        await environment.signInAgain("session-ended").catch(() => undefined);
+    }
+    if (signal.aborted) return;
+    if (!opened) failures++;
+    else failures = 1;
+    tell({ state: "reconnecting" });
+    await environment
+      .wait(Math.min(15, 0.5 * 2 ** failures) * (0.75 + Math.random() / 2), signal)
+      .catch(() => undefined);
+  }
+}

@@ -1,0 +1,48 @@
+import { queryOptions } from "@tanstack/react-query";
+import { call } from "./client";
+import { endSession, getMe, listReceivedInvitations } from "./generated/operations";
+import { useLoaded } from "./query";
+
+export const me = queryOptions({
+  queryKey: ["me"],
+  staleTime: 60_000,
+  queryFn: ({ signal }) => call(getMe, {}, { signal, anonymous: true }),
+});
+
+export const receivedInvitations = queryOptions({
+  queryKey: ["me", "invitations"],
+  queryFn: ({ signal }) => call(listReceivedInvitations, { query: { limit: 100 } }, { signal }),
+});
+
+export const useMe = () => useLoaded(me);
+
+type Change = "signed-out" | "session-changed";
+const channel = new BroadcastChannel("atelier-session");
+
+/** Every tab has the same cookie. What was read with it before is of no use: pages start anew. */
+function start(change: Change) {
+  if (change === "signed-out") location.assign("/sign-in?ended=true");
+  else location.assign("/");
+}
+
+/** The session has ended, or is for another tenant or person now. */
+export function sessionChanged(change: Change) {
+  channel.postMessage(change);
+  start(change);
+}
+
+export function followSession() {
+  channel.onmessage = ({ data }: MessageEvent<Change>) => start(data);
+}
+
+export async function signOut() {
+  await call(endSession, {}, { anonymous: true });
+  sessionChanged("signed-out");
+}
+
+/** A path of ours, or `/`: whoever sends a link must not choose where it ends. */
+export function safePath(path: string | undefined): string {
+  if (!path?.startsWith("/") || /^\/[/\\]/.test(path)) return "/";
+  const url = new URL(path, location.origin);
+  return url.origin === location.origin ? url.pathname + url.search + url.hash : "/";
+}

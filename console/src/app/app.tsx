@@ -1,0 +1,49 @@
+import "@fontsource-variable/ibm-plex-sans/wght.css";
+import "@fontsource/ibm-plex-mono/latin-400.css";
+import "@fontsource/ibm-plex-serif/latin-500.css";
+import "../styles.css";
+import { CSPProvider } from "@base-ui/react/csp-provider";
+import { Tooltip } from "@base-ui/react/tooltip";
+import { QueryClientProvider } from "@tanstack/react-query";
+import { createRouter, RouterProvider } from "@tanstack/react-router";
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { makeQueryClient } from "@/api/query";
+import { routeTree } from "@/routeTree.gen";
+import { NotFound, PageError } from "./page-error";
+
+const client = makeQueryClient();
+const router = createRouter({
+  routeTree,
+  context: { client },
+  basepath: import.meta.env.BASE_URL,
+  defaultPreload: "intent",
+  defaultPreloadStaleTime: 0,
+  // the page before stays until the next is there
+  defaultPendingMs: Number.POSITIVE_INFINITY,
+  defaultErrorComponent: PageError,
+  defaultNotFoundComponent: NotFound,
+  scrollRestoration: true,
+});
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: typeof router;
+  }
+}
+
+export function show() {
+  const root = document.getElementById("root");
+  if (!root) throw new Error("index.html has no #root");
+  createRoot(root).render(
+    <StrictMode>
+      <CSPProvider disableStyleElements>
+        <Tooltip.Provider>
+          <QueryClientProvider client={client}>
+            <RouterProvider router={router} />
+          </QueryClientProvider>
+        </Tooltip.Provider>
+      </CSPProvider>
+    </StrictMode>,
+  );
+}

@@ -1,0 +1,39 @@
+import type { LinkProps } from "@tanstack/react-router";
+import {
+  KeyRound,
+  type LucideIcon,
+  Mail,
+  MonitorSmartphone,
+  ShieldCheck,
+  UserRound,
+  Users,
+} from "lucide-react";
+import type { Me } from "@/api/generated/types";
+import type { PlainKey } from "@/i18n";
+
+export interface Page {
+  to: LinkProps["to"];
+  label: PlainKey;
+  icon: LucideIcon;
+  /** The second key after `g`. */
+  key?: string;
+  /** Where it stands in the sidebar; pages without are found by the palette and by links. */
+  group?: "work" | "studio";
+  for: "tenant" | "person";
+}
+
+/** Every page that one can go to: sidebar, palette and keys are made of this list. */
+const pages: readonly Page[] = [
+  { to: "/members", label: "nav.members", icon: Users, key: "m", group: "studio", for: "tenant" },
+  { to: "/api-keys", label: "nav.keys", icon: KeyRound, key: "k", group: "studio", for: "tenant" },
+  { to: "/account", label: "nav.accountProfile", icon: UserRound, key: "a", for: "person" },
+  { to: "/account/sign-in", label: "nav.accountSignIn", icon: ShieldCheck, for: "person" },
+  { to: "/account/sessions", label: "nav.accountSessions", icon: MonitorSmartphone, for: "person" },
+  { to: "/invitations", label: "nav.invitations", icon: Mail, for: "person" },
+];
+
+export const pagesFor = (me: Me) => pages.filter((page) => page.for === "person" || me.tenant_id !== null);
+
+/** Where `/` leads. */
+export const homeOf = (me: Me) =>
+  pagesFor(me).find((page) => page.group)?.to ?? ("/invitations" as LinkProps["to"]);

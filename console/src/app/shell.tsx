@@ -1,0 +1,72 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { Outlet, useRouterState } from "@tanstack/react-router";
+import { useEffect, useRef, useState } from "react";
+import { followLive } from "@/api/live";
+import { followSession, useMe } from "@/api/session";
+import { useText } from "@/i18n";
+import { KeysHelp, useKeys } from "./keys";
+import { Palette } from "./palette";
+import { Announcer } from "./progress";
+import { Sidebar, TopBar } from "./sidebar";
+import { SignInAgain } from "./sign-in-again";
+
+/** What is around every page of somebody who has signed in. */
+export function Shell() {
+  const { t } = useText();
+  const [open, setOpen] = useState<"palette" | "keys" | null>(null);
+  const close = () => setOpen(null);
+  const onPalette = () => setOpen("palette");
+  useKeys({ onPalette, onHelp: () => setOpen("keys") });
+  useLive();
+  useEffect(followSession, []);
+  const main = useRef<HTMLElement>(null);
+  useFocusOnGo(main);
+  return (
+    <div className="min-h-dvh md:grid md:grid-cols-[13.5rem_minmax(0,1fr)]">
+      <a
+        href="#content"
+        className="sr-only z-50 rounded-md bg-ultra px-3 py-2 text-on-ultra text-sm focus:not-sr-only focus:fixed focus:top-2 focus:left-2"
+      >
+        {t("nav.skip")}
+      </a>
+      <Sidebar onPalette={onPalette} />
+      <TopBar onPalette={onPalette} />
+      <main
+        ref={main}
+        id="content"
+        tabIndex={-1}
+        className="min-w-0 px-5 pt-5 pb-10 outline-none md:px-8 md:pt-6"
+      >
+        <div className="mx-auto max-w-6xl">
+          <Outlet />
+        </div>
+      </main>
+      <Palette open={open === "palette"} onClose={close} />
+      <KeysHelp open={open === "keys"} onClose={close} />
+      <SignInAgain />
+      <Announcer />
+    </div>
+  );
+}
+
+function useLive() {
+  const client = useQueryClient();
+  const { tenant_id } = useMe();
+  useEffect(() => {
+    if (!tenant_id) return;
+    const end = new AbortController();
+    followLive(client, end.signal);
+    return () => end.abort();
+  }, [client, tenant_id]);
+}
+
+/** Keyboard and screen reader go on at the new page, not at the link that led there. */
+function useFocusOnGo(main: React.RefObject<HTMLElement | null>) {
+  const path = useRouterState({ select: (state) => state.resolvedLocation?.pathname });
+  const last = useRef(path);
+  useEffect(() => {
+    if (last.current && path && last.current !== path && !document.querySelector('[role="dialog"]'))
+      main.current?.focus({ preventScroll: true });
+    last.current = path;
+  }, [path, main]);
+}

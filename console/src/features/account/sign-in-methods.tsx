@@ -1,0 +1,30 @@
+import { getRouteApi } from "@tanstack/react-router";
+import { useText } from "@/i18n";
+import { knownProblem } from "@/ui/error";
+import { LinkedAccounts } from "./linked";
+import { Passkeys } from "./passkeys";
+import { Password } from "./password";
+import { SecondFactor } from "./second-factor";
+
+const route = getRouteApi("/_app/account/sign-in");
+
+export function SignInMethodsPage() {
+  const { t } = useText();
+  const { sign_in_error } = route.useSearch();
+  return (
+    <>
+      {sign_in_error && (
+        <p
+          role="alert"
+          className="mb-4 rounded-md border border-vermilion bg-vermilion-wash px-3 py-2 text-sm text-vermilion"
+        >
+          {knownProblem(sign_in_error, t) ?? t("problems.sign-in-failed")}
+        </p>
+      )}
+      <Password />
+      <SecondFactor />
+      <Passkeys />
+      <LinkedAccounts />
+    </>
+  );
+}

@@ -1,0 +1,38 @@
+const MINUTE = 60;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** `4h 03m 12s`, `42m 06s`, `9s`: what counts up, to the second. */
+export function formatDuration(seconds: number): string {
+  const all = Math.max(0, Math.floor(seconds));
+  const two = (value: number) => String(value).padStart(2, "0");
+  const [h, m, s] = [Math.floor(all / HOUR), Math.floor((all % HOUR) / MINUTE), all % MINUTE];
+  if (h > 0) return `${h}h ${two(m)}m ${two(s)}s`;
+  return m > 0 ? `${m}m ${two(s)}s` : `${s}s`;
+}
+
+/** "5 minutes ago", "in 3 days". Below a minute, "now". */
+export function formatRelative(at: string, now: number, language: string): string {
+  const seconds = Math.round((Date.parse(at) - now) / 1000);
+  const format = new Intl.RelativeTimeFormat(language, { numeric: "auto" });
+  const size = Math.abs(seconds);
+  if (size < MINUTE) return format.format(0, "second");
+  if (size < HOUR) return format.format(Math.trunc(seconds / MINUTE), "minute");
+  if (size < DAY) return format.format(Math.trunc(seconds / HOUR), "hour");
+  return format.format(Math.trunc(seconds / DAY), "day");
+}
+
+/** "26 Nov 2026, 14:02", in the zone of the reader. */
+export function formatTime(at: string, language: string): string {
+  return new Intl.DateTimeFormat(locale(language), { dateStyle: "medium", timeStyle: "short" }).format(
+    new Date(at),
+  );
+}
+
+/** "26 Nov 2026". */
+export function formatDay(at: string, language: string): string {
+  return new Intl.DateTimeFormat(locale(language), { dateStyle: "medium" }).format(new Date(at));
+}
+
+/** English dates are written day first, as everywhere in the console. */
+const locale = (language: string) => (language === "en" ? "en-GB" : language);

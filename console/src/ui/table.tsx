@@ -1,0 +1,200 @@
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { clsx } from "clsx";
+import { ArrowDown, ArrowUp } from "lucide-react";
+import { type ReactNode, useRef } from "react";
+import { useNarrow } from "@/lib/narrow";
+
+export interface Column<Item> {
+  key: string;
+  label: string;
+  /** A track of the grid: `minmax(9rem, 1.3fr)`, `5rem`. */
+  width: string;
+  cell: (item: Item) => ReactNode;
+  end?: boolean;
+  /** The label is for screen readers only: a column of buttons. */
+  hiddenLabel?: boolean;
+  sortable?: boolean;
+}
+
+export interface Sort {
+  key: string;
+  descending: boolean;
+}
+
+export interface TableProps<Item> {
+  label: string;
+  items: readonly Item[];
+  columns: readonly Column<Item>[];
+  rowKey: (item: Item) => string;
+  /** The same row on a narrow screen, in its own layout. */
+  narrow: (item: Item) => ReactNode;
+  /** 56 with two lines, 44 with one, 36 compact. */
+  rowHeight?: 36 | 44 | 56;
+  sort?: Sort;
+  onSort?: (sort: Sort) => void;
+  empty: ReactNode;
+  footer?: ReactNode;
+  isChosen?: (item: Item) => boolean;
+}
+
+/** Above this many rows only those in view are in the page. */
+const MANY = 100;
+
+export function Table<Item>(props: TableProps<Item>) {
+  const { label, items, columns, empty, footer } = props;
+  const template = columns.map((it) => it.width).join(" ");
+  if (items.length === 0) return <div className="rounded-lg border border-line bg-sheet">{empty}</div>;
+  return (
+    <div className="rounded-lg border border-line bg-sheet">
+      {/* biome-ignore lint/a11y/useSemanticElements: rows in a grid, of which only those in view exist */}
+      <div role="table" aria-label={label} aria-rowcount={items.length + 1}>
+        <Head {...props} columns={columns} template={template} />
+        {items.length > MANY ? (
+          <Many {...props} template={template} />
+        ) : (
+          <Few {...props} template={template} />
+        )}
+      </div>
+      {footer && <div className="border-line border-t px-4 py-2.5 text-ink-2 text-sm">{footer}</div>}
+    </div>
+  );
+}
+
+function Head<Item>({ columns, template, sort, onSort }: TableProps<Item> & { template: string }) {
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: see Table
+    <div role="rowgroup" className="max-md:sr-only">
+      {/* biome-ignore lint/a11y/useSemanticElements: see Table */}
+      {/* biome-ignore lint/a11y/useFocusableInteractive: its buttons are */}
+      <div
+        role="row"
+        className="grid h-9 items-center gap-x-4 border-line border-b px-4 text-ink-3 text-xs"
+        style={{ gridTemplateColumns: template }}
+      >
+        {columns.map((column) => {
+          const isSorted = sort?.key === column.key;
+          const Arrow = sort?.descending ? ArrowDown : ArrowUp;
+          return (
+            // biome-ignore lint/a11y/useSemanticElements: see Table
+            // biome-ignore lint/a11y/useFocusableInteractive: its button is
+            <div
+              role="columnheader"
+              key={column.key}
+              className={clsx("truncate", column.end && "text-right")}
+              aria-sort={isSorted ? (sort.descending ? "descending" : "ascending") : undefined}
+            >
+              {column.sortable && onSort ? (
+                <button
+                  type="button"
+                  className="inline-flex cursor-pointer items-center gap-1 hover:text-ink"
+                  onClick={() => onSort({ key: column.key, descending: isSorted && !sort.descending })}
+                >
+                  {column.label}
+                  {isSorted && <Arrow className="size-3" aria-hidden="true" />}
+                </button>
+              ) : (
+                <span className={column.hiddenLabel ? "sr-only" : undefined}>{column.label}</span>
+              )}
+            </div>
+          );
+        })}
+      </div>
+    </div>
+  );
+}
+
+type Rows<Item> = TableProps<Item> & { template: string };
+
+function Few<Item>(props: Rows<Item>) {
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: see Table
+    <div role="rowgroup">
+      {props.items.map((item, index) => (
+        <OneRow key={props.rowKey(item)} {...props} item={item} index={index} />
+      ))}
+    </div>
+  );
+}
+
+function Many<Item>(props: Rows<Item>) {
+  "use no memo"; // the virtualizer's functions change what they return
+  const list = useRef<HTMLDivElement>(null);
+  const { items, rowKey, rowHeight = 56 } = props;
+  const virtual = useVirtualizer({
+    count: items.length,
+    getScrollElement: () => list.current,
+    estimateSize: () => rowHeight,
+    overscan: 12,
+    getItemKey: (index) => rowKey(items[index] as Item),
+  });
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
+    // biome-ignore lint/a11y/useSemanticElements: see Table
+    <div role="rowgroup" ref={list} tabIndex={0} className="max-h-[70dvh] overflow-y-auto -outline-offset-2">
+      <div role="presentation" className="relative" style={{ height: virtual.getTotalSize() }}>
+        {virtual.getVirtualItems().map(({ index, key, start }) => (
+          <div
+            key={key}
+            role="presentation"
+            ref={virtual.measureElement}
+            data-index={index}
+            className="absolute inset-x-0"
+            style={{ transform: `translateY(${start}px)` }}
+          >
+            <OneRow {...props} item={items[index] as Item} index={index} />
+          </div>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+const heights = { 36: "min-h-9", 44: "min-h-11", 56: "min-h-14" };
+
+function OneRow<Item>({
+  item,
+  index,
+  columns,
+  template,
+  narrow,
+  rowHeight = 56,
+  isChosen,
+}: Rows<Item> & { item: Item; index: number }) {
+  const isNarrow = useNarrow();
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: see Table
+    // biome-ignore lint/a11y/useFocusableInteractive: its links and buttons are
+    <div
+      role="row"
+      aria-rowindex={index + 2}
+      className={clsx(
+        "border-line border-b last:border-b-0 hover:bg-paper",
+        isChosen?.(item) && "bg-ultra-wash hover:bg-ultra-wash",
+      )}
+    >
+      {isNarrow ? (
+        // biome-ignore lint/a11y/useSemanticElements: see Table
+        <div role="cell" className="px-4 py-3">
+          {narrow(item)}
+        </div>
+      ) : (
+        <div
+          role="presentation"
+          className={clsx("grid items-center gap-x-4 px-4 py-1.5", heights[rowHeight])}
+          style={{ gridTemplateColumns: template }}
+        >
+          {columns.map((column) => (
+            // biome-ignore lint/a11y/useSemanticElements: see Table
+            <div
+              role="cell"
+              key={column.key}
+              className={clsx("min-w-0", column.end && "justify-self-end text-right")}
+            >
+              {column.cell(item)}
+            </div>
+          ))}
+        </div>
+      )}
+    </div>
+  );
+}

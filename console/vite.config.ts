@@ -1,0 +1,47 @@
+import { fileURLToPath } from "node:url";
+import babel from "@rolldown/plugin-babel";
+import tailwindcss from "@tailwindcss/vite";
+import { tanstackRouter } from "@tanstack/router-plugin/vite";
+import react, { reactCompilerPreset } from "@vitejs/plugin-react";
+import { defineConfig } from "vitest/config";
+import { pageHeaders } from "./content-policy.ts";
+import { mockApi } from "./mock/plugin.ts";
+
+const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+
+/** Vite's own client writes a script and styles into the page in development: only they get past the policy. */
+const DEV_NONCE = "vite";
+const devHeaders = {
+  ...pageHeaders,
+  "content-security-policy": pageHeaders["content-security-policy"]
+    .replace("script-src 'self'", `script-src 'self' 'nonce-${DEV_NONCE}'`)
+    .replace("style-src 'self'", `style-src 'self' 'nonce-${DEV_NONCE}'`),
+};
+
+export default defineConfig(({ mode, command }) => ({
+  // the demo is put anywhere on a web server
+  base: mode === "demo" ? "./" : "/",
+  plugins: [
+    tanstackRouter({ target: "react", autoCodeSplitting: true }),
+    react(),
+    // a file that the compiler cannot take fails the build
+    babel({ presets: [reactCompilerPreset({ panicThreshold: "all_errors" })] }),
+    tailwindcss(),
+    mode === "mock" && mockApi(),
+  ],
+  resolve: { alias: { "@": at("./src"), "@mock": at("./mock") } },
+  ...(command === "serve" && mode !== "test" && { html: { cspNonce: DEV_NONCE } }),
+  build: {
+    target: "baseline-widely-available",
+    modulePreload: { polyfill: false },
+    assetsInlineLimit: 0,
+    manifest: true,
+    sourcemap: mode !== "demo",
+    rolldownOptions: {
+      input: mode === "mock" ? [at("./index.html"), at("./parts.html")] : [at("./index.html")],
+    },
+  },
+  server: { headers: devHeaders, ...(mode !== "mock" && { proxy: { "/v1": "http://localhost:8080" } }) },
+  preview: { headers: pageHeaders },
+  test: { environment: "happy-dom", include: ["src/**/*.test.{ts,tsx}", "mock/**/*.test.ts"] },
+}));
