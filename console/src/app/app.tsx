@@ -3,7 +3,6 @@ import "@fontsource/ibm-plex-mono/latin-400.css";
 import "@fontsource/ibm-plex-serif/latin-500.css";
 import "../styles.css";
 import { CSPProvider } from "@base-ui/react/csp-provider";
-import { Tooltip } from "@base-ui/react/tooltip";
 import { QueryClientProvider } from "@tanstack/react-query";
 import { createRouter, RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
@@ -38,11 +37,9 @@ export function show() {
   createRoot(root).render(
     <StrictMode>
       <CSPProvider disableStyleElements>
-        <Tooltip.Provider>
-          <QueryClientProvider client={client}>
-            <RouterProvider router={router} />
-          </QueryClientProvider>
-        </Tooltip.Provider>
+        <QueryClientProvider client={client}>
+          <RouterProvider router={router} />
+        </QueryClientProvider>
       </CSPProvider>
     </StrictMode>,
   );

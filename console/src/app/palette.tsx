@@ -5,10 +5,10 @@ import { type KeyboardEvent, useId, useState } from "react";
 import { useText } from "@/i18n";
 import { type Command, useCommands } from "./commands";
 
-export function Palette({ open, onClose }: { open: boolean; onClose: () => void }) {
+export default function Palette({ onClose }: { onClose: () => void }) {
   const { t } = useText();
   return (
-    <Dialog.Root open={open} onOpenChange={(next) => !next && onClose()}>
+    <Dialog.Root open onOpenChange={(next) => !next && onClose()}>
       <Dialog.Portal>
         <Dialog.Backdrop className="fixed inset-0 z-20 bg-black/35 dark:bg-black/60" />
         <Dialog.Popup className="fixed top-[12dvh] left-1/2 z-20 w-[calc(100vw-2.5rem)] max-w-136 -translate-x-1/2 overflow-hidden rounded-lg border border-line bg-sheet shadow-float outline-none">

@@ -1,14 +1,16 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { Outlet, useRouterState } from "@tanstack/react-router";
-import { useEffect, useRef, useState } from "react";
+import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { followLive } from "@/api/live";
 import { followSession, useMe } from "@/api/session";
 import { useText } from "@/i18n";
-import { KeysHelp, useKeys } from "./keys";
-import { Palette } from "./palette";
+import { useKeys } from "./keys";
 import { Announcer } from "./progress";
 import { Sidebar, TopBar } from "./sidebar";
 import { SignInAgain } from "./sign-in-again";
+
+const Palette = lazy(() => import("./palette"));
+const KeysHelp = lazy(() => import("./keys-help"));
 
 /** What is around every page of somebody who has signed in. */
 export function Shell() {
@@ -41,8 +43,10 @@ export function Shell() {
           <Outlet />
         </div>
       </main>
-      <Palette open={open === "palette"} onClose={close} />
-      <KeysHelp open={open === "keys"} onClose={close} />
+      <Suspense>
+        {open === "palette" && <Palette onClose={close} />}
+        {open === "keys" && <KeysHelp onClose={close} />}
+      </Suspense>
       <SignInAgain />
       <Announcer />
     </div>

@@ -1,11 +1,9 @@
-import { useEffect, useState } from "react";
+import { lazy, Suspense, useEffect, useState } from "react";
 import { environment } from "@/api/client";
-import { useMe } from "@/api/session";
-import { SignInForm } from "@/features/sign-in/form";
-import { useText } from "@/i18n";
-import { Dialog } from "@/ui/dialog";
 
-interface Asked {
+const SignInDialog = lazy(() => import("./sign-in-dialog"));
+
+export interface Asked {
   why: "session-ended" | "recent-sign-in-required";
   done: () => void;
   refuse: (error: Error) => void;
@@ -25,8 +23,6 @@ function once(ask: (asked: Omit<Asked, "why">) => void, end: () => void): () => 
 
 /** Asks for a sign-in over the page, and lets the request that needed it go on. Nothing on the page is lost. */
 export function SignInAgain() {
-  const { t } = useText();
-  const me = useMe();
   const [asked, setAsked] = useState<Asked | null>(null);
   useEffect(() => {
     const end = () => setAsked(null);
@@ -36,15 +32,5 @@ export function SignInAgain() {
     };
     environment.signInAgain = (why) => asks[why]();
   }, []);
-  const isEnded = asked?.why === "session-ended";
-  return (
-    <Dialog
-      open={asked !== null}
-      onClose={() => asked?.refuse(new Error("the person did not sign in again"))}
-      title={isEnded ? t("nav.sessionEnded") : t("nav.confirmYou")}
-      description={isEnded ? t("nav.sessionEndedHint") : t("nav.confirmYouHint")}
-    >
-      <SignInForm email={me.user.email} tenant={me.tenant_id} onDone={() => asked?.done()} />
-    </Dialog>
-  );
+  return <Suspense>{asked && <SignInDialog asked={asked} />}</Suspense>;
 }

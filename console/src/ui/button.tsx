@@ -40,10 +40,11 @@ export function Button({ kind, small, disabled, busy, className, onClick, ...res
     }
     onClick?.(event);
   };
-  const button = (
+  const draw = (described?: { "aria-describedby": string }) => (
     <button
       type="button"
       {...rest}
+      {...described}
       aria-disabled={disabled || busy ? true : undefined}
       aria-busy={busy || undefined}
       onClick={press}
@@ -54,7 +55,7 @@ export function Button({ kind, small, disabled, busy, className, onClick, ...res
       )}
     />
   );
-  return disabled ? <Hint text={disabled}>{button}</Hint> : button;
+  return disabled ? <Hint text={disabled}>{draw}</Hint> : draw();
 }
 
 function Anchor({ kind, small, className, ...rest }: ComponentProps<"a"> & Look) {

@@ -1,7 +1,6 @@
-import { useVirtualizer } from "@tanstack/react-virtual";
 import { clsx } from "clsx";
 import { ArrowDown, ArrowUp } from "lucide-react";
-import { type ReactNode, useRef } from "react";
+import { lazy, type ReactNode, Suspense } from "react";
 import { useNarrow } from "@/lib/narrow";
 
 export interface Column<Item> {
@@ -39,6 +38,7 @@ export interface TableProps<Item> {
 
 /** Above this many rows only those in view are in the page. */
 const MANY = 100;
+const ManyRows = lazy(() => import("./many-rows"));
 
 export function Table<Item>(props: TableProps<Item>) {
   const { label, items, columns, empty, footer } = props;
@@ -50,7 +50,16 @@ export function Table<Item>(props: TableProps<Item>) {
       <div role="table" aria-label={label} aria-rowcount={items.length + 1}>
         <Head {...props} columns={columns} template={template} />
         {items.length > MANY ? (
-          <Many {...props} template={template} />
+          <Suspense>
+            <ManyRows
+              count={items.length}
+              rowHeight={props.rowHeight ?? 56}
+              keyOf={(index) => props.rowKey(items[index] as Item)}
+              row={(index) => (
+                <OneRow {...props} template={template} item={items[index] as Item} index={index} />
+              )}
+            />
+          </Suspense>
         ) : (
           <Few {...props} template={template} />
         )}
@@ -112,39 +121,6 @@ function Few<Item>(props: Rows<Item>) {
       {props.items.map((item, index) => (
         <OneRow key={props.rowKey(item)} {...props} item={item} index={index} />
       ))}
-    </div>
-  );
-}
-
-function Many<Item>(props: Rows<Item>) {
-  "use no memo"; // the virtualizer's functions change what they return
-  const list = useRef<HTMLDivElement>(null);
-  const { items, rowKey, rowHeight = 56 } = props;
-  const virtual = useVirtualizer({
-    count: items.length,
-    getScrollElement: () => list.current,
-    estimateSize: () => rowHeight,
-    overscan: 12,
-    getItemKey: (index) => rowKey(items[index] as Item),
-  });
-  return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
-    // biome-ignore lint/a11y/useSemanticElements: see Table
-    <div role="rowgroup" ref={list} tabIndex={0} className="max-h-[70dvh] overflow-y-auto -outline-offset-2">
-      <div role="presentation" className="relative" style={{ height: virtual.getTotalSize() }}>
-        {virtual.getVirtualItems().map(({ index, key, start }) => (
-          <div
-            key={key}
-            role="presentation"
-            ref={virtual.measureElement}
-            data-index={index}
-            className="absolute inset-x-0"
-            style={{ transform: `translateY(${start}px)` }}
-          >
-            <OneRow {...props} item={items[index] as Item} index={index} />
-          </div>
-        ))}
-      </div>
     </div>
   );
 }
