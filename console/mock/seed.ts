@@ -28,6 +28,7 @@ const account = (n: number, name: string, email: string, more: Partial<User> = {
   passkeys: [],
   linked: [],
   failures: 0,
+  language: null,
 });
 
 const member = ({ user }: Account, role: Role, days: number): Member => ({

@@ -1,6 +1,7 @@
 import type {
   ApiKey,
   Invitation,
+  Language,
   LinkedAccount,
   Member,
   Passkey,
@@ -22,6 +23,7 @@ export interface Account {
   linked: LinkedAccount[];
   /** Failed attempts since the last sign-in. */
   failures: number;
+  language: Language | null;
 }
 
 export interface Provocation {

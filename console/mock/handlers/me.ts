@@ -1,3 +1,4 @@
+import type { Me } from "../../src/api/generated/types";
 import { type Handlers, page } from "../handlers.ts";
 import { type Context, Refusal, Reply } from "../types.ts";
 import { nextId, now } from "../world.ts";
@@ -17,18 +18,30 @@ function checkCode(context: Context, code: string) {
     throw new Refusal("invalid-field", { errors: [{ pointer: "/code", detail: "The code is wrong." }] });
 }
 
+const mine = (context: Context) => {
+  const { world, caller } = context;
+  const me: Me = {
+    user: caller.user,
+    language: accountOf(context).language,
+    tenant_id: caller.session.tenant_id,
+    role: roleIn(world, caller.session.tenant_id, caller.user.id),
+    memberships: membershipsOf(world, caller.user.id),
+  };
+  return new Reply(me, 200, etag(caller.user.updated_at));
+};
+
 export const meHandlers = {
-  getMe: ({ world, caller }) =>
-    new Reply(
-      {
-        user: caller.user,
-        tenant_id: caller.session.tenant_id,
-        role: roleIn(world, caller.session.tenant_id, caller.user.id),
-        memberships: membershipsOf(world, caller.user.id),
-      },
-      200,
-      etag(caller.user.updated_at),
-    ),
+  getMe: mine,
+  updateMe: (context) => {
+    const account = accountOf(context);
+    const { display_name, language } = context.body;
+    if (display_name) account.user.display_name = display_name;
+    if (language) account.language = language;
+    account.user.updated_at = now();
+    for (const member of [...context.world.members.values()].flat())
+      if (member.user_id === account.user.id) member.display_name = account.user.display_name;
+    return mine(context);
+  },
   changePassword: (context) => {
     const account = accountOf(context);
     const { body, world, caller } = context;

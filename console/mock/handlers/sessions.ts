@@ -90,6 +90,13 @@ export const sessions = {
         .filter((it) => it.user_id === caller.user.id)
         .map(({ user_id: _, secret: __, ...it }) => ({ ...it, current: it.id === caller.session.id })),
     ),
+  updateSession: ({ world, caller, body }) => {
+    const membership = membershipsOf(world, caller.user.id).find((it) => it.tenant.id === body.tenant_id);
+    if (!membership) throw new Refusal("not-a-member");
+    if (membership.state !== "active") throw new Refusal("tenant-suspended");
+    caller.session.tenant_id = body.tenant_id;
+    return { tenant: membership.tenant, role: membership.role };
+  },
   endSession: ({ world, caller }) => {
     world.sessions = world.sessions.filter((it) => it.id !== caller.session.id);
     return new Reply<void>(undefined, 204, {

@@ -7,6 +7,7 @@ import { QueryClientProvider } from "@tanstack/react-query";
 import { createRouter, RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
+import { ApiError, NetworkError } from "@/api/problem";
 import { makeQueryClient } from "@/api/query";
 import { routeTree } from "@/routeTree.gen";
 import { NotFound, PageError } from "./page-error";
@@ -31,10 +32,15 @@ declare module "@tanstack/react-router" {
   }
 }
 
+/** A refusal is shown in place of the page; only mistakes of the page itself go into the browser's log. */
+function report(error: unknown) {
+  if (!(error instanceof ApiError) && !(error instanceof NetworkError)) console.error(error);
+}
+
 export function show() {
   const root = document.getElementById("root");
   if (!root) throw new Error("index.html has no #root");
-  createRoot(root).render(
+  createRoot(root, { onCaughtError: report }).render(
     <StrictMode>
       <CSPProvider disableStyleElements>
         <QueryClientProvider client={client}>

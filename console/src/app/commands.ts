@@ -3,10 +3,11 @@ import type { LucideIcon } from "lucide-react";
 import { Building2, Languages, LogOut, Moon, Plus, Sun, UserPlus } from "lucide-react";
 import { useMe } from "@/api/session";
 import { switchTenant } from "@/api/tenant";
-import { languages, setLanguage, useText } from "@/i18n";
+import { languages, useText } from "@/i18n";
 import { setTheme } from "@/lib/theme";
 import { describe } from "@/ui/error";
 import { notify } from "@/ui/toast";
+import { useLanguageChoice } from "./language";
 import { pagesFor } from "./pages";
 import { useSignOut } from "./person-menu";
 import { whyNot } from "./roles";
@@ -25,6 +26,7 @@ export function useCommands(): Command[] {
   const me = useMe();
   const navigate = useNavigate();
   const leave = useSignOut();
+  const chooseLanguage = useLanguageChoice();
   const pages = pagesFor(me).map(
     (page): Command => ({
       key: page.label,
@@ -63,7 +65,7 @@ export function useCommands(): Command[] {
     action("dark", `${t("nav.theme")}: ${t("nav.themeDark")}`, Moon, () => setTheme("dark")),
     ...(Object.keys(languages) as (keyof typeof languages)[])
       .filter((it) => it !== language)
-      .map((it) => action(it, languages[it], Languages, () => void setLanguage(it))),
+      .map((it) => action(it, languages[it], Languages, () => chooseLanguage(it))),
     action("out", t("nav.signOut"), LogOut, () => leave.run()),
   ];
 }

@@ -55,13 +55,8 @@ export async function setLanguage(language: Language) {
 /** The language that public/theme.js chose. */
 export const firstLanguage = (): Language => (document.documentElement.lang === "zh-CN" ? "zh-CN" : "en");
 
-export function currentText(): Loaded {
-  const value = loaded.get();
+export function useText(): Loaded {
+  const value = useStore(loaded);
   if (!value) throw new Error("no language is loaded yet");
   return value;
-}
-
-export function useText(): Loaded {
-  useStore(loaded);
-  return currentText();
 }

@@ -1,12 +1,21 @@
-import { useMe } from "@/api/session";
+import { useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { call } from "@/api/client";
+import { updateMe } from "@/api/generated/operations";
+import { useAct } from "@/api/query";
+import { me as meQuery, useMe } from "@/api/session";
+import { useLanguageChoice } from "@/app/language";
 import { roleWord } from "@/app/roles";
-import { languages, setLanguage, useText } from "@/i18n";
+import { languages, useText } from "@/i18n";
 import { shortId } from "@/lib/ids";
 import { useStore } from "@/lib/store";
 import { setTheme, theme, themes } from "@/lib/theme";
+import { Button } from "@/ui/button";
 import { CopyIconButton } from "@/ui/copy";
 import { Panel, Row, Section } from "@/ui/page";
 import { Select } from "@/ui/select";
+import { notify } from "@/ui/toast";
+import { NameDialog } from "./name-dialog";
 
 export function ProfilePage() {
   const { t } = useText();
@@ -15,6 +24,7 @@ export function ProfilePage() {
     <>
       <Section title={t("account.profile")}>
         <Panel>
+          <Name />
           <Row title={t("account.email")} hint={t("account.emailHint")}>
             <span className="text-sm">{user.email}</span>
           </Row>
@@ -30,8 +40,44 @@ export function ProfilePage() {
   );
 }
 
+function Name() {
+  const { t } = useText();
+  const { user } = useMe();
+  const client = useQueryClient();
+  const [open, setOpen] = useState(false);
+  const rename = useAct((name: string, key) => call(updateMe, { body: { display_name: name } }, { key }), {
+    onDone: (answer) => {
+      client.setQueryData(meQuery.queryKey, answer);
+      void client.invalidateQueries({ queryKey: ["members"] });
+      setOpen(false);
+      notify({ title: t("account.saved") });
+    },
+  });
+  return (
+    <Row title={t("account.name")} hint={t("account.nameHint")}>
+      <span className="text-sm">{user.display_name}</span>
+      <Button small onClick={() => setOpen(true)}>
+        {t("account.change")}
+      </Button>
+      {open && (
+        <NameDialog
+          title={t("account.name")}
+          hint={t("account.nameHint")}
+          initial={user.display_name}
+          verb={t("ui.save")}
+          busy={rename.busy}
+          error={rename.error}
+          onSend={rename.run}
+          onClose={() => setOpen(false)}
+        />
+      )}
+    </Row>
+  );
+}
+
 function Looks() {
   const { t, language } = useText();
+  const choose = useLanguageChoice();
   const look = useStore(theme);
   const words = { system: t("nav.themeSystem"), light: t("nav.themeLight"), dark: t("nav.themeDark") };
   return (
@@ -42,7 +88,7 @@ function Looks() {
             <Select
               label={t("nav.language")}
               value={language}
-              onChange={(next) => void setLanguage(next)}
+              onChange={choose}
               choices={(Object.keys(languages) as (keyof typeof languages)[]).map((value) => ({
                 value,
                 label: languages[value],

@@ -115,7 +115,7 @@ export function MemberMenu({ member, owners }: Props) {
             key: "remove",
             label: isSelf ? t("members.leave") : t("members.remove"),
             danger: true,
-            disabled: isLast ? t("members.lastOwner") : reason,
+            disabled: isLast ? t("members.lastOwner") : !isSelf && reason,
             onSelect: () => setOpen(true),
           },
         ]}

@@ -25,6 +25,7 @@ export const nav = {
   themeDark: "Dark",
   language: "Language",
   search: "Search…",
+  languageNotSaved: "The language is not saved for other browsers",
   palette: "Search and commands",
   paletteHint: "Go to a page, or do something",
   paletteEmpty: "Nothing is called that.",

@@ -27,6 +27,7 @@ export const nav: Catalogue["nav"] = {
   themeDark: "深色",
   language: "语言",
   search: "搜索…",
+  languageNotSaved: "语言设置未能同步到其他浏览器",
   palette: "搜索与命令",
   paletteHint: "前往页面，或执行操作",
   paletteEmpty: "没有匹配的结果。",

@@ -1,0 +1,105 @@
+import AxeBuilder from "@axe-core/playwright";
+import { test as base, expect, type Page } from "@playwright/test";
+import type { Provocation } from "../mock/world";
+
+export type Person = "mira" | "tomas" | "ines" | "jonas" | "lena" | "mara";
+
+const mails: Record<Person, string> = {
+  mira: "mira@northlight.studio",
+  tomas: "tomas@northlight.studio",
+  ines: "ines@northlight.studio",
+  jonas: "jonas@northlight.studio",
+  lena: "lena@brandt.example",
+  mara: "mara@atelier.example",
+};
+
+export interface Look {
+  theme?: "light" | "dark";
+  language?: "en" | "zh-CN";
+}
+
+interface Fixtures {
+  /** The statuses that this test provokes: the browser writes them into its console. */
+  expected: number[];
+  /** Fails the test for anything else in the console, and for what the content policy refused. */
+  faults: string[];
+  as: (person: Person) => Promise<void>;
+  looks: (look: Look) => Promise<void>;
+  provoke: (provocation: Provocation) => Promise<void>;
+}
+
+export const test = base.extend<Fixtures>({
+  expected: [[], { option: true }],
+  faults: [
+    async ({ page, context, expected, baseURL }, use, { testId }) => {
+      const faults: string[] = [];
+      await context.addCookies([{ name: "world", value: testId, url: baseURL ?? "" }]);
+      page.on("console", (message) => {
+        if (message.type() !== "error" && message.type() !== "warning") return;
+        const status = /responded with a status of (\d+)/.exec(message.text())?.[1];
+        if (!status || !expected.includes(Number(status))) faults.push(message.text());
+      });
+      page.on("pageerror", (error) => faults.push(String(error)));
+      await page.addInitScript(() => {
+        document.addEventListener("securitypolicyviolation", (event) =>
+          console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`),
+        );
+      });
+      await use(faults);
+      expect(faults).toEqual([]);
+    },
+    { auto: true },
+  ],
+  as: async ({ page }, use) => {
+    await use(async (person) => {
+      const answer = await page.request.post("/v1/sessions", {
+        data: {
+          email: mails[person],
+          password: "northlight",
+          cookie: true,
+          ...(person === "tomas" && { totp: "123456" }),
+        },
+      });
+      expect(answer.ok()).toBe(true);
+    });
+  },
+  looks: async ({ page }, use) => {
+    await use(async ({ theme = "light", language = "en" }) => {
+      await page.addInitScript(
+        ([theme, language]) => {
+          localStorage.setItem("theme", theme);
+          localStorage.setItem("language", language);
+        },
+        [theme, language] as const,
+      );
+    });
+  },
+  provoke: async ({ page }, use) => {
+    await use(async (provocation) => {
+      await page.request.post("/mock/provoke", { data: provocation });
+    });
+  },
+});
+
+export { expect };
+
+/** No fault that axe finds, in WCAG 2.2 AA. */
+export async function accessible(page: Page) {
+  const { violations } = await new AxeBuilder({ page })
+    .withTags(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"])
+    .analyze();
+  expect(
+    violations.map(
+      ({ id, nodes }) => `${id}: ${nodes.map((it) => `${it.target} ${it.any[0]?.message ?? ""}`)}`,
+    ),
+  ).toEqual([]);
+}
+
+/** Nothing is wider than the window. */
+export async function fits(page: Page) {
+  const overflow = await page.evaluate(() => {
+    const { scrollWidth, clientWidth } = document.documentElement;
+    return scrollWidth - clientWidth;
+  });
+  expect(overflow).toBe(0);
+}

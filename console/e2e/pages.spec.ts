@@ -1,0 +1,76 @@
+import { accessible, expect, fits, type Person, test } from "./fixtures";
+
+interface Page {
+  path: string;
+  heading: [en: string, zh: string];
+  person?: Person;
+}
+
+/** Each page once. */
+const pages: Page[] = [
+  { path: "/sign-in", heading: ["Sign in", "登录"] },
+  { path: "/members", heading: ["Members", "成员"], person: "mira" },
+  { path: "/api-keys", heading: ["API keys", "API 密钥"], person: "mira" },
+  { path: "/account", heading: ["Account", "账户"], person: "mira" },
+  { path: "/account/sign-in", heading: ["Account", "账户"], person: "mira" },
+  { path: "/account/sessions", heading: ["Account", "账户"], person: "mira" },
+  { path: "/invitations", heading: ["Invitations", "邀请"], person: "lena" },
+];
+
+const looks = [
+  { name: "light", theme: "light", language: "en" },
+  { name: "dark, Chinese", theme: "dark", language: "zh-CN" },
+] as const;
+
+for (const { path, heading, person } of pages)
+  for (const look of looks)
+    test(`${path} in ${look.name} at every width`, async ({ page, as, looks }) => {
+      await looks(look);
+      if (person) await as(person);
+      await page.goto(path);
+      const title = look.language === "en" ? heading[0] : heading[1];
+      await expect(page.getByRole("heading", { level: 1, name: title })).toBeVisible();
+      await expect(page).toHaveTitle(`${title} · Atelier`);
+      await accessible(page);
+      await fits(page);
+      await page.setViewportSize({ width: 1024, height: 768 });
+      await fits(page);
+      await page.setViewportSize({ width: 390, height: 780 });
+      await fits(page);
+      await accessible(page);
+    });
+
+for (const look of looks)
+  test(`the page of parts in ${look.name}, with what opens`, async ({ page, looks }) => {
+    await looks(look);
+    await page.goto("/parts.html");
+    await accessible(page);
+    await fits(page);
+    await page.getByRole("button", { name: "Actions" }).click();
+    await expect(page.getByRole("menuitem", { name: "Restart" })).toBeVisible();
+    await accessible(page);
+    await page.keyboard.press("Escape");
+    await page.getByRole("combobox", { name: "GPU" }).click();
+    await expect(page.getByRole("option", { name: /RTX 3080/ })).toBeVisible();
+    await accessible(page);
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Dialog" }).click();
+    await accessible(page);
+    await page.keyboard.press("Escape");
+    await expect(page.getByRole("button", { name: "Dialog" })).toBeFocused();
+    await page.getByRole("button", { name: "Confirmation" }).click();
+    await accessible(page);
+    await page.setViewportSize({ width: 390, height: 780 });
+    await accessible(page);
+    await fits(page);
+  });
+
+test("ten thousand rows stay light, and their headings sort", async ({ page }) => {
+  await page.goto("/parts.html");
+  const table = page.getByRole("table", { name: "Things, 10000" });
+  await expect(table.getByText("character-sheets-0", { exact: true })).toBeVisible();
+  expect(await table.getByRole("row").count()).toBeLessThan(60);
+  await table.getByRole("button", { name: "Name" }).click();
+  await expect(table.getByText("character-sheets-9999")).toBeVisible();
+  await expect(table.getByRole("columnheader", { name: "Name" })).toHaveAttribute("aria-sort", "descending");
+});

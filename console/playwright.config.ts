@@ -1,0 +1,37 @@
+import { defineConfig } from "@playwright/test";
+
+const PORT = 4178;
+
+export default defineConfig({
+  testDir: "e2e",
+  testMatch: process.env.PICTURES ? "pictures.ts" : "*.spec.ts",
+  fullyParallel: true,
+  workers: 2,
+  forbidOnly: Boolean(process.env.CI),
+  reporter: [["list"]],
+  timeout: 30_000,
+  use: {
+    // the session's cookie is kept on localhost only
+    baseURL: `http://localhost:${PORT}`,
+    viewport: { width: 1360, height: 860 },
+    trace: "retain-on-failure",
+    launchOptions: {
+      executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+      args: [
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+      ],
+    },
+  },
+  webServer: {
+    command: `vite build --mode mock --outDir mock-dist && vite preview --mode mock --outDir mock-dist --port ${PORT} --strictPort`,
+    url: `http://localhost:${PORT}/`,
+    reuseExistingServer: !process.env.CI,
+    timeout: 120_000,
+  },
+});
