@@ -18,10 +18,3 @@ export const forEveryone = new Set<Mocked>([
   "createPasskeyChallenge",
   "listSignInProviders",
 ]);
-
-/** One page with everything. */
-export const page = <Item>(items: readonly Item[]) => ({
-  items: [...items],
-  next_cursor: null,
-  unreadable: [],
-});

@@ -1,4 +1,5 @@
-import { type Handlers, page } from "../handlers.ts";
+import type { Handlers } from "../handlers.ts";
+import { page } from "../page.ts";
 import { Refusal, Reply } from "../types.ts";
 import { nextId, now } from "../world.ts";
 

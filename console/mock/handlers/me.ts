@@ -1,5 +1,6 @@
 import type { Me } from "../../src/api/generated/types";
-import { type Handlers, page } from "../handlers.ts";
+import type { Handlers } from "../handlers.ts";
+import { page } from "../page.ts";
 import { type Context, Refusal, Reply } from "../types.ts";
 import { nextId, now } from "../world.ts";
 import { membershipsOf, roleIn } from "./sessions.ts";

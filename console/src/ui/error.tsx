@@ -9,6 +9,9 @@ import { CopyIconButton } from "./copy";
 export function describe(error: unknown, t: Text): string {
   if (error instanceof NetworkError) return t("ui.noAnswer");
   if (!(error instanceof ApiError)) return t("ui.unexpected");
+  // of fields that this form does not have
+  const fields = Object.values(error.fields);
+  if (error.is("invalid-field") && fields.length > 0) return fields.join(" ");
   return knownProblem(error.slug, t) ?? [error.problem.detail, error.problem.next].filter(Boolean).join(" ");
 }
 

@@ -1,0 +1,126 @@
+import type { Page } from "@playwright/test";
+import { type Person, test } from "./fixtures";
+
+interface Picture {
+  name: string;
+  path: string;
+  person?: Person;
+  /** What is opened before. Names are found in both languages by their place, so this uses roles only. */
+  open?: (page: Page) => Promise<void>;
+}
+
+const pictures: Picture[] = [
+  { name: "sign-in", path: "/sign-in" },
+  {
+    name: "sign-in-wrong",
+    path: "/sign-in",
+    open: async (page) => {
+      await page.locator("[name=email]").fill("mira@northlight.studio");
+      await page.locator("[name=password]").fill("wrong");
+      await page.keyboard.press("Enter");
+      await page.getByRole("alert").filter({ hasText: /./ }).first().waitFor();
+    },
+  },
+  {
+    name: "sign-in-factor",
+    path: "/sign-in",
+    open: async (page) => {
+      await page.locator("[name=email]").fill("tomas@northlight.studio");
+      await page.locator("[name=password]").fill("northlight");
+      await page.keyboard.press("Enter");
+      await page.locator("[name=code]").waitFor();
+    },
+  },
+  { name: "invitations", path: "/invitations", person: "lena" },
+  { name: "invitations-none", path: "/invitations", person: "ines" },
+  { name: "members", path: "/members", person: "mira" },
+  { name: "members-viewer", path: "/members", person: "jonas" },
+  { name: "members-invite", path: "/members?open=invite", person: "mira" },
+  {
+    name: "members-remove",
+    path: "/members",
+    person: "mira",
+    open: async (page) => {
+      await page.getByRole("row", { name: /Jonas/ }).getByRole("button").last().click();
+      await page.getByRole("menuitem").click();
+      await page.getByRole("alertdialog").waitFor();
+    },
+  },
+  { name: "keys", path: "/api-keys", person: "mira" },
+  { name: "keys-none", path: "/api-keys", person: "ines" },
+  {
+    name: "keys-create",
+    path: "/api-keys?open=create",
+    person: "mira",
+    open: async (page) => {
+      await page.getByRole("dialog").getByRole("combobox").first().click();
+      await page.getByRole("option").last().click();
+    },
+  },
+  {
+    name: "keys-shown",
+    path: "/api-keys?open=create",
+    person: "mira",
+    open: async (page) => {
+      await page.locator("[name=name]").fill("nightly backup");
+      await page.keyboard.press("Enter");
+      await page.getByText("atl_4kTmQ8sVw2").first().waitFor();
+    },
+  },
+  { name: "account", path: "/account", person: "mira" },
+  { name: "account-sign-in", path: "/account/sign-in", person: "tomas" },
+  {
+    name: "account-factor",
+    path: "/account/sign-in",
+    person: "mira",
+    open: async (page) => {
+      await page.getByRole("region").nth(1).getByRole("button").click();
+      await page.getByRole("dialog").getByRole("img").waitFor();
+    },
+  },
+  { name: "account-sessions", path: "/account/sessions", person: "mira" },
+  {
+    name: "palette",
+    path: "/members",
+    person: "mira",
+    open: async (page) => {
+      await page.getByRole("table").first().waitFor();
+      await page.keyboard.press("ControlOrMeta+k");
+      await page.getByRole("listbox").waitFor();
+    },
+  },
+  {
+    name: "keys-help",
+    path: "/members",
+    person: "mira",
+    open: async (page) => {
+      await page.getByRole("table").first().waitFor();
+      await page.keyboard.press("?");
+      await page.getByRole("dialog").waitFor();
+    },
+  },
+  { name: "not-found", path: "/nothing-here", person: "mira" },
+  { name: "parts", path: "/parts.html" },
+];
+
+const looks = [
+  { look: "light", theme: "light", language: "en", width: 1360 },
+  { look: "dark", theme: "dark", language: "en", width: 1360 },
+  { look: "chinese", theme: "light", language: "zh-CN", width: 1360 },
+  { look: "narrow", theme: "light", language: "en", width: 390 },
+] as const;
+
+test.use({ expected: [401, 404] });
+
+for (const { name, path, person, open } of pictures)
+  for (const { look, width, ...rest } of looks)
+    test(`${name} ${look}`, async ({ page, as, looks: choose }) => {
+      await page.setViewportSize({ width, height: width < 500 ? 780 : 860 });
+      await choose(rest);
+      if (person) await as(person);
+      await page.goto(path);
+      await page.getByRole("heading", { level: 1 }).waitFor();
+      await open?.(page);
+      await page.evaluate(() => document.fonts.ready);
+      await page.screenshot({ path: `pictures/${name}-${look}.png`, fullPage: true, animations: "disabled" });
+    });

@@ -1,0 +1,33 @@
+import { expect, test } from "vitest";
+import { costOf, formatMoney, parseAmount } from "./money";
+
+test("decimal strings stay exact", () => {
+  expect(parseAmount("0.2")).toBe(200_000n);
+  expect(parseAmount("-1.05")).toBe(-1_050_000n);
+  expect(parseAmount("12")).toBe(12_000_000n);
+  expect(parseAmount("9007199254740993.000001")).toBe(9_007_199_254_740_993_000_001n);
+  expect(() => parseAmount("1,5")).toThrow("not an amount");
+  expect(() => parseAmount("")).toThrow();
+});
+
+test("what a run costs is rounded down to a millionth", () => {
+  expect(costOf("0.2", 4 * 3600 + 180)).toBe(810_000n);
+  expect(costOf("0.74", 1)).toBe(205n);
+  expect(costOf("1", 0.9)).toBe(0n);
+});
+
+test("amounts are written as the reader writes them", () => {
+  expect(formatMoney(810_000n, "USD", "en")).toBe("$0.81");
+  expect(formatMoney(810_000n, "USD", "zh-CN")).toBe("$0.81");
+  expect(formatMoney(1_234_500_000n, "EUR", "en")).toBe("€1,234.50");
+  expect(formatMoney(-1_050_000n, "USD", "en")).toBe("-$1.05");
+});
+
+test("a price below a cent does not read as nothing", () => {
+  expect(formatMoney(4_200n, "USD", "en")).toBe("$0.0042");
+  expect(formatMoney(0n, "USD", "en")).toBe("$0.00");
+});
+
+test("large amounts lose no cent", () => {
+  expect(formatMoney(9_007_199_254_740_993_010_000n, "USD", "en")).toBe("$9,007,199,254,740,993.01");
+});
