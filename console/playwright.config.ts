@@ -9,7 +9,7 @@ export default defineConfig({
   workers: 2,
   forbidOnly: Boolean(process.env.CI),
   reporter: [["list"]],
-  timeout: 30_000,
+  timeout: 60_000,
   use: {
     // the session's cookie is kept on localhost only
     baseURL: `http://localhost:${PORT}`,

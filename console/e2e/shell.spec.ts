@@ -3,6 +3,7 @@ import { accessible, expect, fits, test } from "./fixtures";
 test("the palette goes to pages and does things, by keyboard alone", async ({ page, as }) => {
   await as("mira");
   await page.goto("/members");
+  await expect(page.getByRole("heading", { level: 1 })).toBeVisible();
   await page.keyboard.press("ControlOrMeta+k");
   const input = page.getByRole("combobox", { name: "Search and commands" });
   await expect(input).toBeFocused();

@@ -14,13 +14,20 @@ export interface Look {
   kind?: keyof typeof kinds | undefined;
   /** 28 instead of 32 high, for rows. */
   small?: boolean | undefined;
+  /** As wide as high. */
+  icon?: boolean | undefined;
 }
 
-const look = ({ kind = "plain", small }: Look) =>
+const size = ({ small, icon }: Look) => {
+  if (icon) return "size-7 max-md:size-10";
+  return small ? "h-7 px-2.5 max-md:h-9" : "h-8 px-3 max-md:h-10";
+};
+
+const look = ({ kind = "plain", ...sized }: Look) =>
   clsx(
     "inline-flex shrink-0 cursor-pointer items-center justify-center gap-1.5 whitespace-nowrap rounded-md border font-medium text-sm",
     "aria-disabled:cursor-not-allowed aria-disabled:opacity-55",
-    small ? "h-7 px-2.5 max-md:h-9" : "h-8 px-3 max-md:h-10",
+    size(sized),
     kinds[kind],
   );
 
@@ -32,7 +39,7 @@ export type ButtonProps = Omit<ComponentProps<"button">, "disabled"> &
     busy?: boolean | undefined;
   };
 
-export function Button({ kind, small, disabled, busy, className, onClick, ...rest }: ButtonProps) {
+export function Button({ kind, small, icon, disabled, busy, className, onClick, ...rest }: ButtonProps) {
   const press = (event: MouseEvent<HTMLButtonElement>) => {
     if (disabled || busy) {
       event.preventDefault();
@@ -49,7 +56,7 @@ export function Button({ kind, small, disabled, busy, className, onClick, ...res
       aria-busy={busy || undefined}
       onClick={press}
       className={clsx(
-        look({ kind, small }),
+        look({ kind, small, icon }),
         busy && "animate-[breathe_1.2s_ease-in-out_infinite]",
         className,
       )}
@@ -67,17 +74,6 @@ export const ButtonLink = createLink(Anchor);
 /** The same for an address outside the console. */
 export { Anchor as ButtonAnchor };
 
-export function IconButton({
-  label,
-  className,
-  ...rest
-}: Omit<ButtonProps, "kind" | "small"> & { label: string }) {
-  return (
-    <Button
-      kind="quiet"
-      {...rest}
-      aria-label={label}
-      className={clsx("size-7 px-0 max-md:size-10 max-md:h-10", className)}
-    />
-  );
+export function IconButton({ label, ...rest }: Omit<ButtonProps, keyof Look> & { label: string }) {
+  return <Button kind="quiet" icon {...rest} aria-label={label} />;
 }

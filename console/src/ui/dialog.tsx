@@ -1,7 +1,7 @@
 import { AlertDialog } from "@base-ui/react/alert-dialog";
 import { Dialog as Base } from "@base-ui/react/dialog";
 import { X } from "lucide-react";
-import { type FormEvent, type ReactNode, useState } from "react";
+import { type FormEvent, type ReactNode, useRef, useState } from "react";
 import { useText } from "@/i18n";
 import { Button } from "./button";
 import { ErrorLine } from "./error";
@@ -12,6 +12,8 @@ const popup =
   "fixed z-20 flex max-h-[calc(100dvh-3rem)] flex-col rounded-lg border border-line bg-sheet shadow-float outline-none " +
   "top-[12dvh] left-1/2 w-[calc(100vw-2.5rem)] -translate-x-1/2 " +
   "max-md:inset-x-0 max-md:top-auto max-md:bottom-0 max-md:w-full max-md:translate-x-0 max-md:rounded-b-none";
+
+const FIELD = "input:not([readonly]), textarea, [role=combobox]";
 
 export interface DialogProps {
   open: boolean;
@@ -29,11 +31,17 @@ export interface DialogProps {
 export function Dialog(props: DialogProps) {
   const { open, onClose, title, description, wide } = props;
   const { t } = useText();
+  const popupRef = useRef<HTMLDivElement>(null);
   return (
     <Base.Root open={open} onOpenChange={(next) => !next && onClose()}>
       <Base.Portal>
         <Base.Backdrop className={backdrop} />
-        <Base.Popup className={`${popup} ${wide ? "max-w-160" : "max-w-112"} max-md:max-w-none`}>
+        <Base.Popup
+          ref={popupRef}
+          // the first field, not the button that closes
+          initialFocus={() => popupRef.current?.querySelector<HTMLElement>(FIELD) ?? true}
+          className={`${popup} ${wide ? "max-w-160" : "max-w-112"} max-md:max-w-none`}
+        >
           <header className="flex items-start justify-between gap-3 px-5 pt-4 pb-1">
             <Base.Title className="font-medium text-lg">{title}</Base.Title>
             <Base.Close

@@ -117,7 +117,7 @@ type Rows<Item> = TableProps<Item> & { template: string };
 function Few<Item>(props: Rows<Item>) {
   return (
     // biome-ignore lint/a11y/useSemanticElements: see Table
-    <div role="rowgroup">
+    <div role="rowgroup" className="[&>:last-child]:border-b-0">
       {props.items.map((item, index) => (
         <OneRow key={props.rowKey(item)} {...props} item={item} index={index} />
       ))}
@@ -144,7 +144,7 @@ function OneRow<Item>({
       role="row"
       aria-rowindex={index + 2}
       className={clsx(
-        "border-line border-b last:border-b-0 hover:bg-paper",
+        "border-line border-b hover:bg-paper",
         isChosen?.(item) && "bg-ultra-wash hover:bg-ultra-wash",
       )}
     >

@@ -31,10 +31,10 @@ export function Toasts() {
       className="pointer-events-none fixed right-4 bottom-4 z-50 w-88 max-w-[calc(100vw-2rem)] space-y-2"
     >
       {/* the regions are there before what they announce */}
-      <div role="status" className="space-y-2">
+      <div aria-live="polite" className="space-y-2">
         {shown.map((notice) => !notice.failed && <Toast key={notice.id} {...notice} />)}
       </div>
-      <div role="alert" className="space-y-2">
+      <div aria-live="assertive" className="space-y-2">
         {shown.map((notice) => notice.failed && <Toast key={notice.id} {...notice} />)}
       </div>
     </section>
