@@ -74,7 +74,7 @@ const pictures: Picture[] = [
     path: "/account/sign-in",
     person: "mira",
     open: async (page) => {
-      await page.getByRole("region").nth(1).getByRole("button").click();
+      await page.getByRole("region").first().getByRole("button").last().click();
       await page.getByRole("dialog").getByRole("img").waitFor();
     },
   },
@@ -119,7 +119,7 @@ for (const { name, path, person, open } of pictures)
       await choose(rest);
       if (person) await as(person);
       await page.goto(path);
-      await page.getByRole("heading", { level: 1 }).waitFor();
+      await page.locator("h1").first().waitFor();
       await open?.(page);
       await page.evaluate(() => document.fonts.ready);
       await page.screenshot({ path: `pictures/${name}-${look}.png`, fullPage: true, animations: "disabled" });

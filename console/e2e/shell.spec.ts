@@ -124,7 +124,7 @@ test("an address that is not there says so, and leads back", async ({ page, as }
   await page.goto("/nothing-here");
   await expect(page.getByRole("heading", { name: "There is nothing here" })).toBeVisible();
   await accessible(page);
-  await page.getByRole("link", { name: "Atelier" }).click();
+  await page.getByRole("link", { name: "To the start page" }).click();
   await expect(page).toHaveURL("/members");
 });
 

@@ -1,5 +1,5 @@
 import { environment } from "../src/api/client";
-import { SESSION_COOKIE } from "./handlers/sessions.ts";
+import { membershipsOf, SESSION_COOKIE } from "./handlers/sessions.ts";
 import { MockServer } from "./server.ts";
 import type { MockReply } from "./types.ts";
 
@@ -40,13 +40,28 @@ export function mockFetch(server = new MockServer(), jar = new Map<string, strin
   };
 }
 
-/** For the demo: a person of the studio is signed in from the start. */
+const PERSON = "demo-person";
+
+/** For the demo. Who is signed in outlives the page, as with a real cookie; all else begins anew. */
 export function answerInPage() {
   const server = new MockServer();
-  const jar = new Map<string, string>();
   const world = server.world("");
+  // no provider answers without a server
   world.providers = [];
-  const first = world.sessions[0];
-  if (first && sessionStorage.getItem("signed-out") === null) jar.set(SESSION_COOKIE, first.secret);
-  environment.fetch = mockFetch(server, jar);
+  const person = sessionStorage.getItem(PERSON) ?? world.accounts[0]?.user.id;
+  const jar = new Map<string, string>();
+  const session = world.sessions[0];
+  const account = world.accounts.find((it) => it.user.id === person);
+  if (session && account) {
+    const tenant = membershipsOf(world, account.user.id)[0]?.tenant.id ?? null;
+    Object.assign(session, { user_id: account.user.id, tenant_id: tenant });
+    jar.set(SESSION_COOKIE, session.secret);
+  }
+  const answer = mockFetch(server, jar);
+  environment.fetch = async (input, init) => {
+    const response = await answer(input, init);
+    const current = world.sessions.find((it) => it.secret === jar.get(SESSION_COOKIE));
+    sessionStorage.setItem(PERSON, current?.user_id ?? "");
+    return response;
+  };
 }

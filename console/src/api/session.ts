@@ -1,4 +1,5 @@
 import { queryOptions } from "@tanstack/react-query";
+import { leaveTo } from "@/lib/leave";
 import { call } from "./client";
 import { endSession, getMe, listReceivedInvitations } from "./generated/operations";
 import { useLoaded } from "./query";
@@ -21,8 +22,7 @@ const channel = new BroadcastChannel("atelier-session");
 
 /** Every tab has the same cookie. What was read with it before is of no use: pages start anew. */
 function start(change: Change) {
-  if (change === "signed-out") location.assign("/sign-in?ended=true");
-  else location.assign("/");
+  leaveTo(change === "signed-out" ? "/sign-in?ended=true" : "/");
 }
 
 /** The session has ended, or is for another tenant or person now. */

@@ -4,7 +4,7 @@ import "@fontsource/ibm-plex-serif/latin-500.css";
 import "../styles.css";
 import { CSPProvider } from "@base-ui/react/csp-provider";
 import { QueryClientProvider } from "@tanstack/react-query";
-import { createRouter, RouterProvider } from "@tanstack/react-router";
+import { createHashHistory, createRouter, RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { ApiError, NetworkError } from "@/api/problem";
@@ -16,7 +16,7 @@ const client = makeQueryClient();
 const router = createRouter({
   routeTree,
   context: { client },
-  basepath: import.meta.env.BASE_URL,
+  ...(import.meta.env.MODE === "demo" && { history: createHashHistory() }),
   defaultPreload: "intent",
   defaultPreloadStaleTime: 0,
   // the page before stays until the next is there

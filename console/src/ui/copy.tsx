@@ -50,6 +50,16 @@ export function CopyButton({ text, label, small }: { text: string; label: string
   );
 }
 
+/** At the left of a dialog's footer: what its last button does, as a command. */
+export function CopyCurl({ command }: { command: string }) {
+  const { t } = useText();
+  return (
+    <span className="mr-auto flex-none!">
+      <CopyIconButton text={command} label={t("ui.copyAsCurl")} />
+    </span>
+  );
+}
+
 /** Text for a machine, in a box with a button that copies it. */
 export function CopyBox({ text, label, lines }: { text: string; label: string; lines?: boolean }) {
   return (

@@ -7,11 +7,11 @@ import { Button } from "./button";
 import { ErrorLine } from "./error";
 import { TextField } from "./field";
 
-const backdrop = "fixed inset-0 z-20 bg-black/35 dark:bg-black/60";
+const backdrop = "fixed inset-0 z-20 bg-black/35 dark:bg-black/50";
 const popup =
-  "fixed z-20 flex max-h-[calc(100dvh-3rem)] flex-col rounded-lg border border-line bg-sheet shadow-float outline-none " +
+  "fixed z-20 flex max-h-[calc(88dvh-1.5rem)] flex-col rounded-lg border border-line bg-sheet shadow-float outline-none " +
   "top-[12dvh] left-1/2 w-[calc(100vw-2.5rem)] -translate-x-1/2 " +
-  "max-md:inset-x-0 max-md:top-auto max-md:bottom-0 max-md:w-full max-md:translate-x-0 max-md:rounded-b-none";
+  "max-md:inset-x-0 max-md:top-auto max-md:bottom-0 max-md:w-full max-md:translate-x-0 max-md:max-h-[calc(100dvh-3rem)] max-md:rounded-b-none";
 
 const FIELD = "input:not([readonly]), textarea, [role=combobox]";
 
@@ -38,11 +38,11 @@ export function Dialog(props: DialogProps) {
         <Base.Backdrop className={backdrop} />
         <Base.Popup
           ref={popupRef}
-          // the first field, not the button that closes
-          initialFocus={() => popupRef.current?.querySelector<HTMLElement>(FIELD) ?? true}
+          // the first field, else the dialog: not the button that closes
+          initialFocus={() => popupRef.current?.querySelector<HTMLElement>(FIELD) ?? popupRef.current}
           className={`${popup} ${wide ? "max-w-160" : "max-w-112"} max-md:max-w-none`}
         >
-          <header className="flex items-start justify-between gap-3 px-5 pt-4 pb-1">
+          <header className="flex items-center justify-between gap-3 px-5 pt-3 pb-0.5">
             <Base.Title className="font-medium text-lg">{title}</Base.Title>
             <Base.Close
               aria-label={t("ui.close")}

@@ -25,7 +25,7 @@ export function ActionMenu({ label, entries }: { label: string; entries: readonl
         <button
           type="button"
           aria-label={label}
-          className="grid size-7 shrink-0 cursor-pointer place-items-center rounded-md text-ink-2 hover:bg-wash hover:text-ink data-popup-open:bg-wash max-md:size-10"
+          className="grid size-7 shrink-0 cursor-pointer place-items-center rounded-md text-ink-2 hover:bg-wash hover:text-ink data-popup-open:bg-wash max-md:-mr-2.5 max-md:size-10"
         >
           <Ellipsis className="size-4" aria-hidden="true" />
         </button>

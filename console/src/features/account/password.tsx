@@ -10,22 +10,18 @@ import { Button } from "@/ui/button";
 import { Dialog } from "@/ui/dialog";
 import { ErrorLine } from "@/ui/error";
 import { PasswordField } from "@/ui/field";
-import { Panel, Row, Section } from "@/ui/page";
+import { Row } from "@/ui/page";
 import { notify } from "@/ui/toast";
 import { sessions } from "./queries";
 
-export function Password() {
+export function PasswordRow() {
   const { t } = useText();
   const [open, setOpen] = useState(false);
   return (
-    <Section title={t("account.password")}>
-      <Panel>
-        <Row title={t("account.password")} hint={t("account.passwordHint")}>
-          <Button onClick={() => setOpen(true)}>{t("account.passwordChange")}</Button>
-        </Row>
-      </Panel>
+    <Row title={t("account.password")} hint={t("account.passwordHint")}>
+      <Button onClick={() => setOpen(true)}>{t("account.change")}</Button>
       {open && <PasswordDialog onClose={() => setOpen(false)} />}
-    </Section>
+    </Row>
   );
 }
 

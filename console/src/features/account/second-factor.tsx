@@ -9,44 +9,35 @@ import { Button } from "@/ui/button";
 import { Dialog } from "@/ui/dialog";
 import { ErrorLine } from "@/ui/error";
 import { TextField } from "@/ui/field";
-import { Panel, Row, Section } from "@/ui/page";
+import { Row } from "@/ui/page";
 import { StateMark } from "@/ui/state";
 import { notify } from "@/ui/toast";
 import { totp } from "./queries";
 import { SetUpDialog } from "./set-up-factor";
 
-export function SecondFactor() {
+export function SecondFactorRow() {
   const { t } = useText();
   const { day } = useFormat();
   const factor = useLoaded(totp);
   const [open, setOpen] = useState<"set-up" | "remove" | null>(null);
   const close = () => setOpen(null);
+  const { enabled, enabled_at } = factor;
   return (
-    <Section title={t("account.factor")} hint={t("account.factorHint")}>
-      <Panel>
-        {factor.enabled ? (
-          <Row
-            title={
-              <StateMark mark="runs">
-                {t("account.factorOn", { day: factor.enabled_at ? day(factor.enabled_at) : "" })}
-              </StateMark>
-            }
-            hint={t("account.factorCodes", { count: factor.recovery_codes_left })}
-          >
-            <Button onClick={() => setOpen("remove")}>{t("account.factorRemove")}</Button>
-          </Row>
-        ) : (
-          <Row
-            title={<StateMark mark="rests">{t("account.factorOff")}</StateMark>}
-            hint={t("account.factorOffHint")}
-          >
-            <Button onClick={() => setOpen("set-up")}>{t("account.factorSetUp")}</Button>
-          </Row>
-        )}
-      </Panel>
+    <Row
+      title={t("account.factor")}
+      hint={
+        enabled ? t("account.factorCodes", { count: factor.recovery_codes_left }) : t("account.factorHint")
+      }
+    >
+      <StateMark mark={enabled ? "runs" : "rests"}>
+        {enabled_at ? t("account.factorOn", { day: day(enabled_at) }) : t("account.factorOff")}
+      </StateMark>
+      <Button onClick={() => setOpen(enabled ? "remove" : "set-up")}>
+        {enabled ? t("account.factorRemove") : t("account.factorSetUp")}
+      </Button>
       {open === "set-up" && <SetUpDialog onClose={close} />}
       {open === "remove" && <RemoveDialog onClose={close} />}
-    </Section>
+    </Row>
   );
 }
 

@@ -1,10 +1,11 @@
 import { getRouteApi } from "@tanstack/react-router";
 import { useText } from "@/i18n";
 import { knownProblem } from "@/ui/error";
+import { Panel, Section } from "@/ui/page";
 import { LinkedAccounts } from "./linked";
 import { Passkeys } from "./passkeys";
-import { Password } from "./password";
-import { SecondFactor } from "./second-factor";
+import { PasswordRow } from "./password";
+import { SecondFactorRow } from "./second-factor";
 
 const route = getRouteApi("/_app/account/sign-in");
 
@@ -21,8 +22,12 @@ export function SignInMethodsPage() {
           {knownProblem(sign_in_error, t) ?? t("problems.sign-in-failed")}
         </p>
       )}
-      <Password />
-      <SecondFactor />
+      <Section title={t("account.passwordSection")}>
+        <Panel>
+          <PasswordRow />
+          <SecondFactorRow />
+        </Panel>
+      </Section>
       <Passkeys />
       <LinkedAccounts />
     </>

@@ -1,11 +1,12 @@
 import { useState } from "react";
-import { call } from "@/api/client";
+import { asCurl, call } from "@/api/client";
 import { createApiKey } from "@/api/generated/operations";
 import type { ApiKey, NewApiKey } from "@/api/generated/types";
 import { useAct } from "@/api/query";
 import { useText } from "@/i18n";
 import { useForm } from "@/lib/form";
 import { Button } from "@/ui/button";
+import { CopyCurl } from "@/ui/copy";
 import { Dialog } from "@/ui/dialog";
 import { ErrorLine } from "@/ui/error";
 import { TextField } from "@/ui/field";
@@ -91,6 +92,7 @@ function Form({ open, onClose, onDone }: Props) {
       onSubmit={form.submit}
       footer={
         <>
+          <CopyCurl command={asCurl(createApiKey, { body: bodyOf(form.values) })} />
           <Button onClick={onClose}>{t("ui.cancel")}</Button>
           <Button kind="primary" type="submit" busy={create.busy}>
             {t("keys.submit")}

@@ -28,7 +28,7 @@ export function RightsGrid({
             key={thing}
             role="radiogroup"
             aria-label={t(`keys.things.${thing}`)}
-            className="grid min-h-9 grid-cols-[1fr_3.5rem_3.5rem_7.5rem] items-center gap-x-2 px-3 max-md:grid-cols-3 max-md:py-2"
+            className="grid min-h-9 grid-cols-[1fr_4rem_4rem_5.5rem] items-center gap-x-2 px-3 max-md:grid-cols-3 max-md:py-2"
           >
             <span className="max-md:col-span-3 max-md:font-medium">{t(`keys.things.${thing}`)}</span>
             {levels.map((level) =>

@@ -39,13 +39,12 @@ export const presets: Record<"read" | "work", Scope[]> = {
 
 /** "Change storages · see instances, usage". */
 export function describeScopes(scopes: readonly Scope[], t: Text, language: string): string {
-  const list = new Intl.ListFormat(language, { type: "unit", style: language === "en" ? "short" : "narrow" });
+  const separator = language === "zh-CN" ? "、" : ", ";
   const named = (level: Level) =>
-    list.format(
-      things
-        .filter((thing) => scopes.includes(`${thing}:${level}` as Scope))
-        .map((thing) => t(`keys.things.${thing}`).toLocaleLowerCase(language)),
-    );
+    things
+      .filter((thing) => scopes.includes(`${thing}:${level}` as Scope))
+      .map((thing) => t(`keys.things.${thing}`).toLocaleLowerCase(language))
+      .join(separator);
   const [read, write] = [named("read"), named("write")];
   const text = [write && t("keys.canWrite", { things: write }), read && t("keys.canRead", { things: read })]
     .filter(Boolean)

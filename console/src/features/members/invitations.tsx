@@ -43,7 +43,7 @@ export function Invitations({
     {
       key: "expires",
       label: t("members.expires"),
-      width: "7rem",
+      width: "9rem",
       cell: (it) => <span className="num text-ink-2 text-sm">{day(it.expires_at)}</span>,
     },
     {

@@ -1,10 +1,11 @@
-import { call } from "@/api/client";
+import { asCurl, call } from "@/api/client";
 import { createInvitation } from "@/api/generated/operations";
 import type { Role, TenantId } from "@/api/generated/types";
 import { useAct } from "@/api/query";
 import { useText } from "@/i18n";
 import { useForm } from "@/lib/form";
 import { Button } from "@/ui/button";
+import { CopyCurl } from "@/ui/copy";
 import { Dialog } from "@/ui/dialog";
 import { ErrorLine } from "@/ui/error";
 import { TextField } from "@/ui/field";
@@ -59,6 +60,7 @@ export function InviteDialog({
       onSubmit={form.submit}
       footer={
         <>
+          <CopyCurl command={asCurl(createInvitation, { path: { id: tenant }, body: form.values })} />
           <Button onClick={close}>{t("ui.cancel")}</Button>
           <Button kind="primary" type="submit" busy={invite.busy}>
             {t("members.inviteSubmit")}

@@ -96,7 +96,7 @@ function People({ items, owners }: { items: readonly Member[]; owners: number })
       key: "actions",
       label: t("members.remove"),
       hiddenLabel: true,
-      width: "1.75rem",
+      width: "6rem",
       end: true,
       cell: (member) => <MemberMenu member={member} owners={owners} />,
     },

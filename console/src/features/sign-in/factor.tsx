@@ -53,6 +53,7 @@ export function FactorForm({ email, password, tenant, onDone, onBack }: Props) {
       }}
     >
       <p className="text-ink-2 text-sm">
+        <span className="block font-medium text-base text-ink">{t("signIn.factorTitle")}</span>
         {isRecovery ? t("signIn.recoveryHint") : t("signIn.factorHint", { email })}
       </p>
       <TextField
@@ -70,28 +71,25 @@ export function FactorForm({ email, password, tenant, onDone, onBack }: Props) {
       <Button kind="primary" type="submit" busy={code.busy} disabled={disabled} className="w-full">
         {t("signIn.confirm")}
       </Button>
-      <div className="flex flex-wrap justify-between gap-2">
-        <Button kind="quiet" small onClick={onBack}>
+      <div className="flex flex-col gap-1 border-line border-t pt-3">
+        {hasPasskeys() && (
+          <Button kind="quiet" busy={passkey.busy} onClick={() => passkey.run()}>
+            {t("signIn.factorPasskey")}
+          </Button>
+        )}
+        <Button
+          kind="quiet"
+          onClick={() => {
+            form.reset();
+            code.reset();
+            setRecovery(!isRecovery);
+          }}
+        >
+          {isRecovery ? t("signIn.useApp") : t("signIn.recovery")}
+        </Button>
+        <Button kind="quiet" onClick={onBack}>
           {t("signIn.back")}
         </Button>
-        <div className="flex flex-wrap gap-1">
-          {hasPasskeys() && (
-            <Button kind="quiet" small busy={passkey.busy} onClick={() => passkey.run()}>
-              {t("signIn.factorPasskey")}
-            </Button>
-          )}
-          <Button
-            kind="quiet"
-            small
-            onClick={() => {
-              form.reset();
-              code.reset();
-              setRecovery(!isRecovery);
-            }}
-          >
-            {isRecovery ? t("signIn.useApp") : t("signIn.recovery")}
-          </Button>
-        </div>
       </div>
     </form>
   );

@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { call } from "@/api/client";
 import { createSession } from "@/api/generated/operations";
 import type { SessionTokens, TenantId } from "@/api/generated/types";
@@ -17,14 +17,21 @@ interface Props {
   email?: string;
   tenant?: TenantId | null;
   onDone: (session: SessionTokens) => void;
+  /** Other ways to sign in, below the passkey. */
+  children?: ReactNode;
 }
 
 /** Password, then the second factor if the account has one; or a passkey. */
-export function SignInForm({ email, tenant, onDone }: Props) {
+export function SignInForm({ email, tenant, onDone, children }: Props) {
   const [step, setStep] = useState<{ email: string; password: string } | null>(null);
   if (step)
     return <FactorForm {...step} tenant={tenant ?? null} onDone={onDone} onBack={() => setStep(null)} />;
-  return <PasswordForm email={email} tenant={tenant} onDone={onDone} onFactor={setStep} />;
+  return (
+    <>
+      <PasswordForm email={email} tenant={tenant} onDone={onDone} onFactor={setStep} />
+      {children}
+    </>
+  );
 }
 
 function PasswordForm({

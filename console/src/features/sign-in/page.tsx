@@ -4,6 +4,7 @@ import { useLoaded } from "@/api/query";
 import { safePath } from "@/api/session";
 import { Brand } from "@/app/brand";
 import { languages, setLanguage, useText } from "@/i18n";
+import { leaveTo } from "@/lib/leave";
 import { useStore } from "@/lib/store";
 import { setTheme, theme, themes } from "@/lib/theme";
 import { ButtonAnchor } from "@/ui/button";
@@ -35,8 +36,9 @@ export function SignInPage() {
               {knownProblem(sign_in_error, t) ?? t("problems.sign-in-failed")}
             </p>
           )}
-          <SignInForm onDone={() => location.assign(target)} />
-          <Providers items={items} target={target} />
+          <SignInForm onDone={() => leaveTo(target)}>
+            <Providers items={items} target={target} />
+          </SignInForm>
         </main>
         <Settings />
       </div>

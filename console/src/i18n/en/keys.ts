@@ -17,7 +17,7 @@ export const keys = {
   presetWork: "Work with instances, storages and jobs",
   presetWorkHint: "Start, stop, create and delete. Spends money.",
   presetOwn: "Chosen one by one",
-  presetOwnHint: "For the narrowest key.",
+  presetOwnHint: "For the narrowest key. Changing includes seeing.",
   things: {
     instances: "Instances",
     storages: "Storages",
@@ -32,7 +32,7 @@ export const keys = {
   },
   none: "No",
   read: "See",
-  write: "See and change",
+  write: "Change",
   canRead: "see {things}",
   canWrite: "change {things}",
   expiry: "Expires",

@@ -25,7 +25,6 @@ export const members = {
   leaveTitle: "Leave {studio}?",
   leaveHint: "You lose access at once, and your API keys here end. Only an owner can invite you again.",
   leaveVerb: "Leave",
-  left: "You have left {studio}",
   demoteTitle: "Give up your own role of owner?",
   demoteHint:
     "You will no longer invite or remove people, nor change roles. Only another owner can give it back to you.",
@@ -39,7 +38,6 @@ export const members = {
   emailWrong: "This is not an e-mail address.",
   invitedBy: "Invited by {name}",
   expires: "Open until",
-  expired: "expired",
   withdraw: "Withdraw",
   withdrawOf: "Withdraw the invitation of {email}",
   withdrawn: "The invitation of {email} is withdrawn",

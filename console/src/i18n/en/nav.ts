@@ -9,7 +9,6 @@ export const nav = {
   accountSignIn: "Sign-in",
   accountSessions: "Sessions",
   invitations: "Invitations",
-  studios: "Studios",
   noStudio: "No studio",
   switchTo: "Switch to {name}",
   switchFailed: "The studio was not switched",

@@ -21,8 +21,7 @@ export const ui = {
   notFound: "There is nothing here",
   notFoundHint:
     "It may have been deleted, or it belongs to another studio. Check the address, or switch the studio.",
-  never: "never",
-  now: "now",
+  toStart: "To the start page",
   you: "you",
   needsMember: "Viewers cannot change anything here. Ask an owner of the studio for the role of a member.",
   needsOwner: "Only owners of the studio can do this.",

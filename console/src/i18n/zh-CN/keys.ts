@@ -2,7 +2,7 @@ import type { Catalogue } from "..";
 
 export const keys: Catalogue["keys"] = {
   title: "API 密钥",
-  summary: { other: "您在{studio}有 {count} 个密钥。" },
+  summary: { other: "您在 {studio} 有 {count} 个密钥。" },
   create: "创建密钥",
   emptyTitle: "还没有密钥",
   emptyHint: "密钥让脚本或程序在此工作室中代您操作，权限不会超出您的授权。密钥不收费。",
@@ -18,7 +18,7 @@ export const keys: Catalogue["keys"] = {
   presetWork: "使用实例、存储与任务",
   presetWorkHint: "启动、停止、创建与删除。会产生费用。",
   presetOwn: "逐项选择",
-  presetOwnHint: "把权限收到最小。",
+  presetOwnHint: "把权限收到最小。“修改”包含“查看”。",
   things: {
     instances: "实例",
     storages: "存储",
@@ -33,7 +33,7 @@ export const keys: Catalogue["keys"] = {
   },
   none: "无",
   read: "查看",
-  write: "查看和修改",
+  write: "修改",
   canRead: "查看{things}",
   canWrite: "修改{things}",
   expiry: "有效期",
