@@ -42,6 +42,7 @@ for (const { path, heading, person } of pages)
 
 for (const look of looks)
   test(`the page of parts in ${look.name}, with what opens`, async ({ page, looks }) => {
+    test.slow();
     await looks(look);
     await page.goto("/parts.html");
     await accessible(page);

@@ -63,10 +63,38 @@ test("signing out ends all tabs", async ({ page, as, context }) => {
   for (const tab of [page, other]) await expect(tab.getByText("You are signed out.")).toBeVisible();
 });
 
-test("says that it follows, and when it does not", async ({ page, as }) => {
-  await as("mira");
-  await page.goto("/members");
-  await expect(page.getByRole("status").filter({ hasText: "Live" })).toBeVisible();
+test.describe("the line", () => {
+  test.use({ expected: [0] });
+
+  test("says when it is cut, and when it follows again", async ({ page, as }) => {
+    await as("mira");
+    await page.route("/v1/events", (route) => route.abort());
+    await page.goto("/members");
+    await expect(page.getByText("Reconnecting…")).toBeVisible();
+    await page.unroute("/v1/events");
+    await expect(page.getByText("Live", { exact: true })).toBeVisible();
+  });
+});
+
+test.describe("a removed member", () => {
+  test.use({ expected: [403] });
+
+  test("is out of the studio without a reload", async ({ page, as, context, browser, baseURL }) => {
+    await as("jonas");
+    await page.goto("/members");
+    await expect(page.getByText("Live", { exact: true })).toBeVisible();
+    const owner = await browser.newContext({ baseURL: baseURL ?? "" });
+    await owner.addCookies((await context.cookies()).filter((it) => it.name === "world"));
+    const data = { email: "mira@northlight.studio", password: "northlight", cookie: true };
+    await owner.request.post("/v1/sessions", { data });
+    const me = await (await owner.request.get("/v1/me")).json();
+    const { items } = await (await owner.request.get(`/v1/tenants/${me.tenant_id}/members`)).json();
+    const jonas = items.find((it: { email: string }) => it.email.startsWith("jonas"));
+    await owner.request.delete(`/v1/tenants/${me.tenant_id}/members/${jonas.user_id}`);
+    await expect(page).toHaveURL("/invitations");
+    await expect(page.getByText("No studio")).toBeVisible();
+    await owner.close();
+  });
 });
 
 test.describe("without a session", () => {
@@ -104,6 +132,8 @@ test.describe("recent sign-in", () => {
     await dialog.getByLabel("Password", { exact: true }).fill("northlight");
     await page.keyboard.press("Enter");
     await expect(page.getByText("The passkey “MacBook” is deleted")).toBeVisible();
+    await page.goto("/account/sessions");
+    await expect(page.getByText("3 sessions are open.")).toBeVisible();
   });
 });
 

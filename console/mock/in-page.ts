@@ -16,7 +16,11 @@ function asResponse({ status, headers, body, stream }: MockReply, signal: AbortS
   const text = new ReadableStream<Uint8Array>({
     start: (controller) => {
       const encoder = new TextEncoder();
-      stream((piece) => controller.enqueue(encoder.encode(piece)), signal ?? new AbortController().signal);
+      const line = {
+        send: (piece: string) => controller.enqueue(encoder.encode(piece)),
+        end: () => controller.close(),
+      };
+      stream(line, signal ?? new AbortController().signal);
       signal?.addEventListener("abort", () => controller.error(signal.reason));
     },
   });

@@ -21,7 +21,7 @@ function write(response: ServerResponse, { status, headers, body, stream }: Mock
   }
   const end = new AbortController();
   response.on("close", () => end.abort());
-  stream((text) => response.write(text), end.signal);
+  stream({ send: (text) => response.write(text), end: () => response.end() }, end.signal);
 }
 
 async function middleware() {

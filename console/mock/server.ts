@@ -1,4 +1,5 @@
 import { problems } from "../src/api/generated/problems";
+import type { UserId } from "../src/api/generated/types";
 import { SESSION_COOKIE } from "./handlers/sessions.ts";
 import { forEveryone, handlers, type Mocked } from "./handlers.ts";
 import { operations } from "./operations.ts";
@@ -92,7 +93,8 @@ async function answer(world: World, request: MockRequest): Promise<MockReply> {
   const caller = callerOf(world, request);
   if (request.path === "/v1/events" && request.headers.get("accept") === "text/event-stream") {
     if (!caller) throw new Refusal("unauthenticated");
-    return follow(world);
+    if (!caller.session.tenant_id) throw new Refusal("forbidden");
+    return follow(world, caller.user.id);
   }
   const route = routes.find((it) => it.method === request.method && it.pattern.test(request.path));
   if (!route) throw new Refusal("no-such-route");
@@ -132,20 +134,21 @@ function run(world: World, request: MockRequest, route: Route, caller: Caller | 
   };
 }
 
-function follow(world: World): MockReply {
+function follow(world: World, user_id: UserId): MockReply {
   return {
     status: 200,
     headers: { "content-type": "text/event-stream", "cache-control": "no-store" },
-    stream: (send, signal) => {
-      send(": open\n\n");
-      world.streams.add(send);
-      signal.addEventListener("abort", () => world.streams.delete(send));
+    stream: (line, signal) => {
+      const stream = { user_id, ...line };
+      line.send(": open\n\n");
+      world.streams.add(stream);
+      signal.addEventListener("abort", () => world.streams.delete(stream));
     },
   };
 }
 
 /** Sends an event to everybody who follows. */
 export function emit(world: World, type: string, event: object) {
-  for (const send of world.streams)
+  for (const { send } of world.streams)
     send(`id: ${nextId(world, "evt")}\nevent: ${type}\ndata: ${JSON.stringify(event)}\n\n`);
 }

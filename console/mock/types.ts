@@ -19,7 +19,7 @@ export interface MockReply {
   /** JSON, unless it is a stream. */
   body?: unknown;
   /** Server-sent events, until the signal. */
-  stream?: (send: (text: string) => void, signal: AbortSignal) => void;
+  stream?: (line: { send: (text: string) => void; end: () => void }, signal: AbortSignal) => void;
 }
 
 /** Who asks. Handlers of operations that need no sign-in find null. */

@@ -26,6 +26,12 @@ export interface Account {
   language: Language | null;
 }
 
+export interface Stream {
+  user_id: UserId;
+  send: (text: string) => void;
+  end: () => void;
+}
+
 export interface Provocation {
   operation: OperationName;
   /** A refusal; without, only the delay. */
@@ -50,7 +56,7 @@ export interface World {
   /** Answers by Idempotency-Key. */
   answered: Map<string, unknown>;
   /** Open event streams. */
-  streams: Set<(text: string) => void>;
+  streams: Set<Stream>;
   next: number;
 }
 

@@ -21,8 +21,11 @@ export function onEvent(listener: (event: Event) => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** Follows the events of the session's tenant until the signal. After a gap everything shown is read again. */
-export function followLive(client: QueryClient, signal: AbortSignal) {
+/**
+ * Follows the events of the session's tenant until the signal. After a gap everything shown is read again.
+ * `onRefused`: the person may no longer read them.
+ */
+export function followLive(client: QueryClient, signal: AbortSignal, onRefused: () => Promise<void>) {
   const channel = new BroadcastChannel(LOCK);
   const hear = (told: Told) => {
     if ("state" in told) liveState.set(told.state);
@@ -43,12 +46,16 @@ export function followLive(client: QueryClient, signal: AbortSignal) {
   navigator.locks
     .request(LOCK, { signal }, async () => {
       leads = true;
-      await lead(tell, signal);
+      await lead(tell, signal, onRefused);
     })
     .catch(() => undefined); // aborted while another tab leads
 }
 
-async function lead(tell: (told: Told) => void, signal: AbortSignal): Promise<void> {
+async function lead(
+  tell: (told: Told) => void,
+  signal: AbortSignal,
+  onRefused: () => Promise<void>,
+): Promise<void> {
   let last: string | null = null;
   for (let failures = 0; !signal.aborted; ) {
     let opened = false;
@@ -73,6 +80,7 @@ async function lead(tell: (told: Told) => void, signal: AbortSignal): Promise<vo
         last = null;
         tell({ gap: true });
       }
+      if (error instanceof ApiError && error.status === 403) await onRefused().catch(() => undefined);
       if (error instanceof ApiError && error.status === 401)
         await environment.signInAgain("session-ended").catch(() => undefined);
     }

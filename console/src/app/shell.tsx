@@ -2,7 +2,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { Outlet, useRouterState } from "@tanstack/react-router";
 import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { followLive } from "@/api/live";
-import { followSession, useMe } from "@/api/session";
+import { followSession, me, sessionChanged, useMe } from "@/api/session";
 import { useText } from "@/i18n";
 import { useKeys } from "./keys";
 import { Announcer } from "./progress";
@@ -59,7 +59,10 @@ function useLive() {
   useEffect(() => {
     if (!tenant_id) return;
     const end = new AbortController();
-    followLive(client, end.signal);
+    followLive(client, end.signal, async () => {
+      const now = await client.fetchQuery({ ...me, staleTime: 0 });
+      if (now.tenant_id !== tenant_id) sessionChanged("session-changed");
+    });
     return () => end.abort();
   }, [client, tenant_id]);
 }

@@ -1,5 +1,6 @@
 import { lazy, Suspense, useEffect, useState } from "react";
-import { environment } from "@/api/client";
+import { call, environment } from "@/api/client";
+import { endSessionById, listSessions } from "@/api/generated/operations";
 
 const SignInDialog = lazy(() => import("./sign-in-dialog"));
 
@@ -30,7 +31,14 @@ export function SignInAgain() {
       "session-ended": once((asked) => setAsked({ why: "session-ended", ...asked }), end),
       "recent-sign-in-required": once((asked) => setAsked({ why: "recent-sign-in-required", ...asked }), end),
     };
-    environment.signInAgain = (why) => asks[why]();
+    environment.signInAgain = async (why) => {
+      if (why === "session-ended") return asks[why]();
+      const { items } = await call(listSessions, { query: { limit: 100 } });
+      await asks[why]();
+      // the new session takes the place of this one
+      const before = items.find((it) => it.current);
+      if (before) await call(endSessionById, { path: { id: before.id } });
+    };
   }, []);
   return <Suspense>{asked && <SignInDialog asked={asked} />}</Suspense>;
 }
