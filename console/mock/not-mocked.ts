@@ -156,6 +156,7 @@ export const notMocked = [
   "listTenantJobEvents",
   "listTenants",
   "listUsage",
+  "listUserMemberships",
   "listUsers",
   "listWebhookDeliveries",
   "listWebhooks",

@@ -1226,9 +1226,3 @@ export const withdrawInvitation = /* @__PURE__ */ operation<{ path: { id: Tenant
 
 // Without a constant:
 // - GET /v1/instances/{id}/terminal: Opens a terminal (WebSocket), or connects again to one.
-
-/** Changes the caller's name and language. */
-export const updateMe = /* @__PURE__ */ operation<{ headers?: { "If-Match"?: string; "Idempotency-Key"?: string }; body: MeChange }, Me>("PATCH", "/v1/me");
-
-/** Changes the tenant for which the session of the request acts. */
-export const updateSession = /* @__PURE__ */ operation<{ body: SessionChange }, SessionTenant>("PATCH", "/v1/sessions/current");

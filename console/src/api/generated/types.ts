@@ -1953,8 +1953,6 @@ export interface Me {
    * `update_session`, or refresh the session with its `tenant_id`.
    */
   memberships: Membership[];
-  /** The language that the caller has chosen for the console, or null: that of the browser. */
-  language: Language | null;
 }
 
 /** A change of the caller's account. Absent members stay unchanged. */
@@ -5115,28 +5113,3 @@ export type WorkerState = "offline" | "ready";
 
 /** Whether a worker may keep its unit. */
 export type WorkerTenure = "firm" | "lent";
-
-/** A language of the console. */
-export type Language = "en" | "zh-CN";
-
-/** A change of the caller's account. Absent members stay unchanged. */
-export interface MeChange {
-  /** A new name, which others see. */
-  display_name?: string | null;
-  /** The language of the console. */
-  language?: Language | null;
-}
-
-/** A change of the session. */
-export interface SessionChange {
-  /** The tenant to act for from now on: an active one of which the user is a member. */
-  tenant_id: TenantId;
-}
-
-/** What a session acts for. */
-export interface SessionTenant {
-  /** The tenant. */
-  tenant: TenantRef;
-  /** The user's role in it. */
-  role: Role;
-}
