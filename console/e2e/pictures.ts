@@ -80,6 +80,26 @@ const pictures: Picture[] = [
   },
   { name: "account-sessions", path: "/account/sessions", person: "mira" },
   {
+    name: "studios",
+    path: "/members",
+    person: "jonas",
+    open: async (page) => {
+      await openSidebar(page);
+      await page.getByRole("button", { name: /Northlight Studio/ }).click();
+      await page.getByRole("menu").waitFor();
+    },
+  },
+  {
+    name: "person",
+    path: "/members",
+    person: "mira",
+    open: async (page) => {
+      await openSidebar(page);
+      await page.getByRole("button", { name: /Mira Okafor mira@/ }).click();
+      await page.getByRole("menu").waitFor();
+    },
+  },
+  {
     name: "palette",
     path: "/members",
     person: "mira",
@@ -102,6 +122,11 @@ const pictures: Picture[] = [
   { name: "not-found", path: "/nothing-here", person: "mira" },
   { name: "parts", path: "/parts.html" },
 ];
+
+/** On a narrow screen it is behind a button. */
+async function openSidebar(page: Page) {
+  if ((page.viewportSize()?.width ?? 0) < 500) await page.getByRole("banner").getByRole("button").click();
+}
 
 const looks = [
   { look: "light", theme: "light", language: "en", width: 1360 },

@@ -32,7 +32,11 @@ export function TopBar({ onPalette }: { onPalette: () => void }) {
   const [open, setOpen] = useState(false);
   const Icon = open ? X : MenuIcon;
   return (
-    <header className="sticky top-0 z-10 border-line border-b bg-paper md:hidden">
+    // biome-ignore lint/a11y/noStaticElementInteractions: Escape closes what its button opened
+    <header
+      className="sticky top-0 z-10 border-line border-b bg-paper md:hidden"
+      onKeyDown={(event) => event.key === "Escape" && setOpen(false)}
+    >
       <div className="flex h-13 items-center justify-between gap-3 pr-3 pl-5">
         <Link to="/" onClick={() => setOpen(false)}>
           <Brand />
@@ -48,7 +52,7 @@ export function TopBar({ onPalette }: { onPalette: () => void }) {
         </button>
       </div>
       {open && (
-        <div className="max-h-[calc(100dvh-3.25rem)] space-y-3 overflow-y-auto border-line border-t px-5 py-4">
+        <div className="absolute inset-x-3 top-12 max-h-[calc(100dvh-4rem)] space-y-3 overflow-y-auto rounded-lg border border-line bg-sheet p-3 shadow-float">
           <TenantMenu />
           <Find
             onPalette={() => {

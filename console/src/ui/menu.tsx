@@ -52,7 +52,7 @@ export function Menu({
       <Base.Trigger render={trigger} />
       <Base.Portal>
         <Base.Positioner align={align} sideOffset={4} className="z-30">
-          <Base.Popup className="min-w-48 max-w-80 rounded-lg border border-line bg-sheet p-1 shadow-float outline-none">
+          <Base.Popup className="min-w-[max(12rem,var(--anchor-width))] max-w-[calc(100vw-1rem)] rounded-lg border border-line bg-sheet p-1 shadow-float outline-none">
             {children}
             {entries.map((entry, i) =>
               entry === "line" ? (

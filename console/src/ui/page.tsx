@@ -101,7 +101,7 @@ export function Empty({
   return (
     <div className="px-4 py-8 text-center">
       <p className="font-medium">{title}</p>
-      <p className="mx-auto mt-1 max-w-[56ch] text-ink-2 text-sm">{children}</p>
+      <p className="mx-auto mt-1 max-w-[56ch] text-balance text-ink-2 text-sm">{children}</p>
       {actions && <div className="mt-4 flex flex-wrap justify-center gap-2">{actions}</div>}
     </div>
   );

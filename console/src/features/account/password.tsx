@@ -19,7 +19,9 @@ export function PasswordRow() {
   const [open, setOpen] = useState(false);
   return (
     <Row title={t("account.password")} hint={t("account.passwordHint")}>
-      <Button onClick={() => setOpen(true)}>{t("account.change")}</Button>
+      <Button small onClick={() => setOpen(true)}>
+        {t("account.change")}
+      </Button>
       {open && <PasswordDialog onClose={() => setOpen(false)} />}
     </Row>
   );

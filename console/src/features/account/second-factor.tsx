@@ -32,7 +32,7 @@ export function SecondFactorRow() {
       <StateMark mark={enabled ? "runs" : "rests"}>
         {enabled_at ? t("account.factorOn", { day: day(enabled_at) }) : t("account.factorOff")}
       </StateMark>
-      <Button onClick={() => setOpen(enabled ? "remove" : "set-up")}>
+      <Button small onClick={() => setOpen(enabled ? "remove" : "set-up")}>
         {enabled ? t("account.factorRemove") : t("account.factorSetUp")}
       </Button>
       {open === "set-up" && <SetUpDialog onClose={close} />}

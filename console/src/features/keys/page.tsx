@@ -36,7 +36,7 @@ export function KeysPage() {
   return (
     <>
       <PageHead title={t("keys.title")} actions={create("primary")}>
-        {t("keys.summary", { count: items.length, studio })}
+        {items.length > 0 && t("keys.summary", { count: items.length, studio })}
       </PageHead>
       <Keys items={items} empty={<Empty title={t("keys.emptyTitle")}>{t("keys.emptyHint")}</Empty>} />
       <CreateKeyDialog
