@@ -112,6 +112,7 @@ import type {
   PageMembership,
   PageModel,
   PageMqCredential,
+  PageOffer,
   PageOperation,
   PagePasskey,
   PagePlatformBudget,
@@ -134,6 +135,7 @@ import type {
   PageStockRow,
   PageStockUnit,
   PageStorage,
+  PageStorageOffer,
   PageStorageSpec,
   PageTenant,
   PageUsablePool,
@@ -883,6 +885,9 @@ export const listModels = /* @__PURE__ */ operation<{ query?: { limit?: number; 
 /** Lists the credentials of the tenant, oldest first. */
 export const listMqCredentials = /* @__PURE__ */ operation<{ query?: { limit?: number; cursor?: string } }, PageMqCredential>("GET", "/v1/mq-credentials");
 
+/** Lists the GPU specifications that are for sale, by name, with prices and where there is room. */
+export const listOffers = /* @__PURE__ */ operation<{ query?: { limit?: number; cursor?: string } }, PageOffer>("GET", "/v1/offers");
+
 /** Lists the caller's passkeys, oldest first. */
 export const listPasskeys = /* @__PURE__ */ operation<{ query?: { limit?: number; cursor?: string } }, PagePasskey>("GET", "/v1/me/passkeys");
 
@@ -987,6 +992,9 @@ export const listStorageAuditEntries = /* @__PURE__ */ operation<{ query?: { lim
 
 /** Lists the access keys of a bucket, oldest first, without their secrets. */
 export const listStorageCredentials = /* @__PURE__ */ operation<{ path: { id: StorageId }; query?: { limit?: number; cursor?: string } }, PageBucketCredential>("GET", "/v1/storages/{id}/credentials");
+
+/** Lists the storage specifications that are for sale, by name, with prices. */
+export const listStorageOffers = /* @__PURE__ */ operation<{ query?: { limit?: number; cursor?: string } }, PageStorageOffer>("GET", "/v1/storage-offers");
 
 /** Lists the operations on the tenant's storages, newest first. */
 export const listStorageOperations = /* @__PURE__ */ operation<{ query?: { limit?: number; cursor?: string; storage_id?: StorageId } }, PageOperation>("GET", "/v1/storage-operations");

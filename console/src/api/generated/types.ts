@@ -2560,6 +2560,40 @@ export interface NodeWorkers {
   workers: SpecWorkers[];
 }
 
+/** A GPU specification that is for sale. */
+export interface Offer {
+  /** Name of the specification. */
+  name: string;
+  /** GPU model. */
+  gpu_model: string;
+  /** Number of GPUs. */
+  gpu_count: number;
+  /** Video memory of each GPU in MiB. */
+  video_memory_mib: number;
+  /** CPU in thousandths of a core. */
+  cpu_millis: number;
+  /** Memory in MiB. */
+  memory_mib: number;
+  /** Ephemeral disk in GiB. */
+  disk_gib: number;
+  /** Summary in one line. */
+  summary: string;
+  /** Price per hour, a decimal number. */
+  price_per_hour: string;
+  /** ISO 4217 code of the currency. */
+  currency: string;
+  /** Where the platform has such units, by name. */
+  datacenters: OfferedIn[];
+}
+
+/** A datacenter that has units of a specification. */
+export interface OfferedIn {
+  /** Name of the datacenter. */
+  name: string;
+  /** Whether units can be claimed there. */
+  room: Room;
+}
+
 /** What happens to an instance when its node is lost. */
 export type OnNodeLoss = "restart" | "stop";
 
@@ -2912,6 +2946,19 @@ export interface PageMqCredential {
 }
 
 /** One page of a list. */
+export interface PageOffer {
+  /** Items in the order of the list. */
+  items: Offer[];
+  /** Send it as `cursor` to get the next page; null at the end. */
+  next_cursor: string | null;
+  /**
+   * Ids of items of this page that exist and whose stored records cannot be read. Report them to an administrator of the
+   * platform.
+   */
+  unreadable: string[];
+}
+
+/** One page of a list. */
 export interface PageOperation {
   /** Items in the order of the list. */
   items: Operation[];
@@ -3194,6 +3241,19 @@ export interface PageStockUnit {
 export interface PageStorage {
   /** Items in the order of the list. */
   items: Storage[];
+  /** Send it as `cursor` to get the next page; null at the end. */
+  next_cursor: string | null;
+  /**
+   * Ids of items of this page that exist and whose stored records cannot be read. Report them to an administrator of the
+   * platform.
+   */
+  unreadable: string[];
+}
+
+/** One page of a list. */
+export interface PageStorageOffer {
+  /** Items in the order of the list. */
+  items: StorageOffer[];
   /** Send it as `cursor` to get the next page; null at the end. */
   next_cursor: string | null;
   /**
@@ -4019,6 +4079,9 @@ export type ResumeCause = "new_month" | "budget_changed" | "correction";
 /** Role of a user in a tenant. Each role includes the rights of those before it. */
 export type Role = "viewer" | "member" | "owner";
 
+/** Whether units can be claimed. */
+export type Room = "many" | "few" | "none";
+
 /** Why a run ended. */
 export type RunEnd = EndReason | HoldEnd;
 
@@ -4540,6 +4603,22 @@ export interface StorageLimits {
   storages?: number | null;
   /** Sum of the sizes of all storages, in GiB. */
   gib?: number | null;
+}
+
+/** A storage specification from which storages can be created. */
+export interface StorageOffer {
+  /** Name of the specification. */
+  name: string;
+  /** Kind of its storages. */
+  kind: StorageKind;
+  /** Smallest size in GiB. */
+  min_size_gib: number;
+  /** Largest size in GiB. Equal to the smallest one if the size is fixed. */
+  max_size_gib: number;
+  /** Price of one GiB for one month, as a decimal string. */
+  price_per_gib_month: string;
+  /** Currency of the price (ISO 4217). */
+  currency: string;
 }
 
 /** What a tenant may have at a time, and what it has. */
