@@ -1,10 +1,12 @@
 import { defineConfig } from "@playwright/test";
 
 const PORT = 4178;
+/** Of a real platform, for the stories. */
+const url = process.env.CONSOLE_URL;
 
 export default defineConfig({
   testDir: "e2e",
-  testMatch: process.env.PICTURES ? "pictures.ts" : "*.spec.ts",
+  testMatch: process.env.PICTURES ? "pictures.ts" : url ? "stories/*.ts" : "*.spec.ts",
   fullyParallel: true,
   workers: 2,
   forbidOnly: Boolean(process.env.CI),
@@ -12,7 +14,7 @@ export default defineConfig({
   timeout: 60_000,
   use: {
     // the session's cookie is kept on localhost only
-    baseURL: `http://localhost:${PORT}`,
+    baseURL: url ?? `http://localhost:${PORT}`,
     viewport: { width: 1360, height: 860 },
     trace: "retain-on-failure",
     launchOptions: {
@@ -28,10 +30,12 @@ export default defineConfig({
       ],
     },
   },
-  webServer: {
-    command: `vite build --mode mock --outDir mock-dist && vite preview --mode mock --outDir mock-dist --port ${PORT} --strictPort`,
-    url: `http://localhost:${PORT}/`,
-    reuseExistingServer: !process.env.CI,
-    timeout: 120_000,
-  },
+  ...(!url && {
+    webServer: {
+      command: `vite build --mode mock --outDir mock-dist && vite preview --mode mock --outDir mock-dist --port ${PORT} --strictPort`,
+      url: `http://localhost:${PORT}/`,
+      reuseExistingServer: !process.env.CI,
+      timeout: 120_000,
+    },
+  }),
 });

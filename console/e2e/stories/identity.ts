@@ -1,0 +1,138 @@
+import { expect, type Page, test } from "@playwright/test";
+import { accessible } from "../fixtures";
+
+// Against a real platform, freshly started: its address and first administrator come from the environment.
+const admin = {
+  email: process.env.ADMIN_EMAIL ?? "admin@atelier.test",
+  password: process.env.ADMIN_PASSWORD ?? "",
+};
+const run = Date.now().toString(36);
+const password = "a longer password";
+const owner = { email: `owner-${run}@studio.test`, name: "Olga Owner" };
+const guest = { email: `guest-${run}@studio.test`, name: "Gil Guest" };
+const studio = `Studio ${run}`;
+
+async function signIn(page: Page, email: string, secret: string) {
+  await page.goto("/sign-in");
+  await page.getByLabel("E-mail").fill(email);
+  await page.getByLabel("Password", { exact: true }).fill(secret);
+  await page.getByRole("button", { name: "Sign in", exact: true }).click();
+  await expect(
+    page.getByRole("heading", { level: 1, name: /Members|Invitations|Overview|Instances/ }),
+  ).toBeVisible();
+}
+
+/** A write from the page itself, with its cookie. */
+const post = (page: Page, path: string, body: object) =>
+  page.evaluate(
+    async ([path, body]) => {
+      const answer = await fetch(path, {
+        method: "POST",
+        headers: { "content-type": "application/json", "idempotency-key": crypto.randomUUID() },
+        body: JSON.stringify(body),
+      });
+      if (!answer.ok) throw new Error(`${path}: ${await answer.text()}`);
+      return answer.json();
+    },
+    [path, body] as const,
+  );
+
+test.describe.configure({ mode: "serial" });
+
+test("an administrator makes a studio and its people", async ({ page }) => {
+  await signIn(page, admin.email, admin.password);
+  const tenant = await post(page, "/v1/tenants", { name: studio });
+  for (const { email, name } of [owner, guest])
+    await post(page, "/v1/users", { email, display_name: name, password });
+  const users = await page.evaluate(
+    async (prefix) => (await fetch(`/v1/users?email_prefix=${encodeURIComponent(prefix)}`)).json(),
+    owner.email,
+  );
+  await post(page, `/v1/tenants/${tenant.id}/members`, { user_id: users.items[0].id, role: "owner" });
+  await page.getByRole("button", { name: /admin@/ }).click();
+  await page.getByRole("menuitem", { name: "Sign out" }).click();
+  await expect(page.getByText("You are signed out.")).toBeVisible();
+});
+
+test("an owner invites; the guest accepts, and is out again without a reload", async ({ page, browser }) => {
+  await signIn(page, owner.email, password);
+  await page.goto("/members");
+  await page.getByRole("button", { name: "Invite a person" }).click();
+  await page.getByRole("dialog").getByLabel("E-mail").fill(guest.email);
+  await page.keyboard.press("Enter");
+  await expect(page.getByText(`${guest.email} is invited`)).toBeVisible();
+
+  const other = await browser.newContext();
+  const theirs = await other.newPage();
+  await signIn(theirs, guest.email, password);
+  await theirs.getByRole("button", { name: "Accept" }).click();
+  await expect(theirs.getByRole("button", { name: new RegExp(`${studio} member`) })).toBeVisible();
+
+  await page.reload();
+  await page.getByRole("combobox", { name: `Role of ${guest.name}` }).click();
+  await page.getByRole("option", { name: /Viewer/ }).click();
+  await expect(page.getByText(`${guest.name} is now viewer`)).toBeVisible();
+  await theirs.goto("/members");
+  await expect(theirs.getByRole("button", { name: new RegExp(`${studio} viewer`) })).toBeVisible();
+  await theirs.getByRole("button", { name: `Actions for ${guest.name}` }).click();
+  await theirs.getByRole("menuitem", { name: "Leave…" }).click();
+  await theirs.getByRole("alertdialog").getByRole("button", { name: "Leave" }).click();
+  await expect(theirs.getByText("No studio")).toBeVisible();
+  await other.close();
+});
+
+test("name, language, password, second factor, passkey, sessions, key", async ({ page }) => {
+  const devtools = await page.context().newCDPSession(page);
+  await devtools.send("WebAuthn.enable");
+  await devtools.send("WebAuthn.addVirtualAuthenticator", {
+    options: {
+      protocol: "ctap2",
+      transport: "internal",
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    },
+  });
+  await signIn(page, owner.email, password);
+  await page.goto("/account");
+  await page.getByRole("button", { name: "Change" }).click();
+  await page.getByRole("textbox", { name: "Name" }).fill("Olga Ostrova");
+  await page.keyboard.press("Enter");
+  await expect(page.getByRole("button", { name: /Olga Ostrova/ })).toBeVisible();
+  await page.getByRole("combobox", { name: "Language" }).click();
+  await page.getByRole("option", { name: "简体中文" }).click();
+  await expect(page.getByRole("heading", { name: "账户" })).toBeVisible();
+  await page.getByRole("combobox", { name: "语言" }).click();
+  await page.getByRole("option", { name: "English" }).click();
+  await expect(page.getByRole("heading", { name: "Account" })).toBeVisible();
+
+  await page.goto("/account/sign-in");
+  await page.getByRole("button", { name: "Add a passkey" }).click();
+  await page.getByRole("textbox", { name: "Name" }).fill("Test key");
+  await page.keyboard.press("Enter");
+  await expect(page.getByText("The passkey “Test key” is added")).toBeVisible();
+  await page.getByRole("button", { name: "Set up" }).click();
+  await expect(page.getByRole("img", { name: "QR code for the authenticator app" })).toBeVisible();
+  await accessible(page);
+  await page.keyboard.press("Escape");
+
+  await page.goto("/account/sessions");
+  await expect(page.getByText("This one")).toHaveCount(1);
+  await page.getByRole("button", { name: "End all others" }).click();
+  await page.getByRole("alertdialog").getByRole("button", { name: "End all others" }).click();
+  await expect(page.getByText("1 session is open.")).toBeVisible();
+
+  await page.goto("/api-keys?open=create");
+  await page.getByRole("dialog").getByLabel("Name").fill("nightly");
+  await page.keyboard.press("Enter");
+  await expect(
+    page.getByRole("dialog", { name: "The key “nightly”" }).getByText(/^atl_\w{38}$/),
+  ).toBeVisible();
+  await page.getByRole("button", { name: "Done" }).click();
+
+  await page.getByRole("button", { name: /Olga Ostrova/ }).click();
+  await page.getByRole("menuitem", { name: "Sign out" }).click();
+  await page.getByRole("button", { name: "Sign in with a passkey" }).click();
+  await expect(page.getByRole("button", { name: new RegExp(`${studio} owner`) })).toBeVisible();
+});
