@@ -82,7 +82,7 @@ test("passkeys are renamed and deleted", async ({ page, as }) => {
   await page.getByRole("button", { name: "Actions for the passkey Desk" }).click();
   await page.getByRole("menuitem", { name: "Delete…" }).click();
   await page.getByRole("alertdialog").getByRole("button", { name: "Delete" }).click();
-  await expect(page.getByText("Added 29 Aug")).toBeVisible();
+  await expect(page.getByText("YubiKey, blue")).toBeVisible();
   await expect(page.getByText("Desk", { exact: true })).toHaveCount(0);
 });
 

@@ -1,3 +1,4 @@
+import { createHmac } from "node:crypto";
 import { expect, type Page, test } from "@playwright/test";
 import { accessible } from "../fixtures";
 
@@ -36,6 +37,18 @@ const post = (page: Page, path: string, body: object) =>
     },
     [path, body] as const,
   );
+
+/** The six digits of an authenticator app now (RFC 6238). */
+function codeOf(secret: string): string {
+  const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+  const bits = [...secret].map((it) => alphabet.indexOf(it).toString(2).padStart(5, "0")).join("");
+  const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((it) => Number.parseInt(it, 2)));
+  const counter = Buffer.alloc(8);
+  counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000)));
+  const hash = createHmac("sha1", key).update(counter).digest();
+  const offset = (hash.at(-1) ?? 0) & 15;
+  return String((hash.readUInt32BE(offset) & 0x7fffffff) % 1_000_000).padStart(6, "0");
+}
 
 test.describe.configure({ mode: "serial" });
 
@@ -135,4 +148,31 @@ test("name, language, password, second factor, passkey, sessions, key", async ({
   await page.getByRole("menuitem", { name: "Sign out" }).click();
   await page.getByRole("button", { name: "Sign in with a passkey" }).click();
   await expect(page.getByRole("button", { name: new RegExp(`${studio} owner`) })).toBeVisible();
+});
+
+test("the second factor is set up, and asked for", async ({ page }) => {
+  await signIn(page, guest.email, password);
+  await page.goto("/account/sign-in");
+  await page.getByRole("button", { name: "Set up" }).click();
+  const secret = await page.getByRole("dialog").locator("code").innerText();
+  await page.getByRole("textbox", { name: "Code" }).fill("000000");
+  await page.keyboard.press("Enter");
+  await expect(page.getByRole("textbox", { name: "Code" })).toHaveAttribute("aria-invalid", "true");
+  await page.getByRole("textbox", { name: "Code" }).fill(codeOf(secret));
+  await page.keyboard.press("Enter");
+  const codes = page.getByRole("dialog", { name: "Keep your recovery codes" });
+  const recovery = await codes.getByRole("listitem").first().innerText();
+  await page.getByRole("button", { name: "I have kept them" }).click();
+  await page.getByRole("button", { name: /Gil Guest/ }).click();
+  await page.getByRole("menuitem", { name: "Sign out" }).click();
+  await page.getByLabel("E-mail").fill(guest.email);
+  await page.getByLabel("Password", { exact: true }).fill(password);
+  await page.keyboard.press("Enter");
+  await page.getByRole("textbox", { name: "Code" }).fill("000000");
+  await page.keyboard.press("Enter");
+  await expect(page.getByText("This code is wrong or too old.")).toBeVisible();
+  await page.getByRole("button", { name: "Use a recovery code" }).click();
+  await page.getByRole("textbox", { name: "Recovery code" }).fill(recovery);
+  await page.keyboard.press("Enter");
+  await expect(page.getByRole("heading", { level: 1, name: "Invitations" })).toBeVisible();
 });
