@@ -5,7 +5,7 @@ import { forEveryone, handlers, type Mocked } from "./handlers.ts";
 import { operations } from "./operations.ts";
 import { makeWorld } from "./seed.ts";
 import { type Caller, type Context, type MockReply, type MockRequest, Refusal, Reply } from "./types.ts";
-import { nextId, type Provocation, type World } from "./world.ts";
+import type { Provocation, World } from "./world.ts";
 
 interface Route {
   name: Mocked;
@@ -145,10 +145,4 @@ function follow(world: World, user_id: UserId): MockReply {
       signal.addEventListener("abort", () => world.streams.delete(stream));
     },
   };
-}
-
-/** Sends an event to everybody who follows. */
-export function emit(world: World, type: string, event: object) {
-  for (const { send } of world.streams)
-    send(`id: ${nextId(world, "evt")}\nevent: ${type}\ndata: ${JSON.stringify(event)}\n\n`);
 }

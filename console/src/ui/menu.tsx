@@ -39,13 +39,10 @@ export function Menu({
   trigger,
   entries,
   align = "end",
-  children,
 }: {
   trigger: ReactElement;
   entries: readonly (MenuEntry | "line")[];
   align?: "start" | "end";
-  /** Shown above the entries. */
-  children?: ReactNode;
 }) {
   return (
     <Base.Root>
@@ -53,7 +50,6 @@ export function Menu({
       <Base.Portal>
         <Base.Positioner align={align} sideOffset={4} className="z-30">
           <Base.Popup className="min-w-[max(12rem,var(--anchor-width))] max-w-[calc(100vw-1rem)] rounded-lg border border-line bg-sheet p-1 shadow-float outline-none">
-            {children}
             {entries.map((entry, i) =>
               entry === "line" ? (
                 // biome-ignore lint/suspicious/noArrayIndexKey: a line has nothing else to be known by
