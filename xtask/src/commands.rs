@@ -29,7 +29,7 @@ const fn command(name: &'static str, builds: Builds, about: &'static str) -> Com
 }
 
 /// All commands.
-pub const COMMANDS: [Command; 22] = [
+pub const COMMANDS: [Command; 23] = [
     command("up", Builds::Programs, "Start the whole platform on this machine, until Ctrl-C"),
     command(
         "demo",
@@ -41,6 +41,11 @@ pub const COMMANDS: [Command; 22] = [
         "test",
         Builds::Tests,
         "Run all tests on a Postgres and a Ceph RGW, and check all generated files",
+    ),
+    command(
+        "console",
+        Builds::Tools,
+        "Check, build and test the console; --stories tells those of a running platform",
     ),
     command("pace", Builds::Tools, "Print what building, testing and running the platform costs"),
     command("openapi", Builds::Programs, "Write the services' OpenAPI documents to openapi/"),

@@ -17,7 +17,7 @@ use std::{
 use anyhow::{Context, bail};
 
 pub use self::{
-    console::console,
+    console::{console, for_console},
     debian::{
         FAKETIME, busybox, docker_compose, faketime, for_smoke, haproxy, image_builder, optional_rabbitmq,
         prometheus, proxies, rabbitmq, valkey,
@@ -84,6 +84,7 @@ pub fn install_ahead(consent: Consent, command: &str) -> anyhow::Result<()> {
             optional_rabbitmq(consent)?;
             console(consent).map(drop)
         }
+        "console" => for_console(consent).map(drop),
         "smoke" => for_smoke(consent),
         "test" => {
             debian::for_tests(consent)?;

@@ -6,6 +6,8 @@ use crds::{HeldReason, LastFailure, Run, RunEndReason, UnitState};
 use ids::InstanceId;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
+use secrets::secret;
+
 use super::{
     super::fixture::{at, claim, condition, desired, idle_unit, instance, pod, run, status, unit_with},
     super::mount::Mount,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use api::{Json, Path, Query};
+use api::{Json, Path, Problem, Query};
 use auth::Caller;
 use axum::extract::State;
 use ids::{DatacenterId, GpuSpecId, InstanceId, TenantId};

@@ -7,7 +7,7 @@ use super::{
     *,
 };
 
-fn secret(name: &str) -> SecretObject {
+pub(super) fn secret(name: &str) -> SecretObject {
     SecretObject { cluster: claim().unit.cluster, namespace: "ten".into(), name: name.into() }
 }
 
