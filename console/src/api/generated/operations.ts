@@ -291,6 +291,7 @@ export const createJobBatch = /* @__PURE__ */ operation<{ headers?: { "Idempoten
  * Creates a credential for the message broker, with which jobs are submitted and events are read. The response has the
  * password once, as `secret`; a repetition of the request has none. The credential ends with its maker: when the user is
  * removed from the tenant, disabled or becomes a viewer, or the API key is deleted or expires. An owner may take it over before.
+ * An API key needs `jobs:write` as well, and no limit of requests: messages are not counted.
  */
 export const createMqCredential = /* @__PURE__ */ operation<{ headers?: { "Idempotency-Key"?: string }; body: NewMqCredential }, MqCredential>("POST", "/v1/mq-credentials");
 
@@ -376,7 +377,7 @@ export const createUser = /* @__PURE__ */ operation<{ headers?: { "Idempotency-K
 /**
  * Creates a webhook: from then on, events of jobs are sent to its URL. The response has the secret once. It is disabled when the
  * rights of its maker end: when the user is removed from the tenant, disabled or becomes a viewer, or the API key is deleted
- * or expires. An owner may take it over, before or after.
+ * or expires. An owner may take it over, before or after. An API key needs `jobs:read` as well.
  */
 export const createWebhook = /* @__PURE__ */ operation<{ headers?: { "Idempotency-Key"?: string }; body: NewWebhook }, WebhookWithSecret>("POST", "/v1/webhooks");
 
@@ -1229,7 +1230,7 @@ export const updateUser = /* @__PURE__ */ operation<{ path: { id: UserId }; head
  */
 export const updateWebhook = /* @__PURE__ */ operation<{ path: { id: WebhookId }; headers?: { "If-Match"?: string; "Idempotency-Key"?: string }; body: WebhookChange }, Webhook>("PATCH", "/v1/webhooks/{id}");
 
-/** Withdraws an open invitation. For owners and administrators. */
+/** Withdraws an open invitation. For owners and administrators. API keys do not withdraw invitations to be an owner. */
 export const withdrawInvitation = /* @__PURE__ */ operation<{ path: { id: TenantId; invitation_id: InvitationId }; headers?: { "Idempotency-Key"?: string } }, void>("DELETE", "/v1/tenants/{id}/invitations/{invitation_id}");
 
 // Without a constant:

@@ -26,6 +26,8 @@ export const problems = {
   "insufficient-scope": { status: 403, title: "Scope missing" },
   /** Sign in with POST /v1/sessions and send the access token of that session instead of an API key. */
   "person-required": { status: 403, title: "Not for API keys" },
+  /** Sign in, or use an API key without `requests_per_second`, which was not created with one that has it. */
+  "api-key-limited": { status: 403, title: "Not for API keys with a limit" },
   /** Sign in again, and send the request in the new session. */
   "recent-sign-in-required": { status: 403, title: "Sign in again first" },
   /** Choose another name. */

@@ -3646,6 +3646,7 @@ export type ProblemType =
   | "https://atelier.dev/problems/forbidden"
   | "https://atelier.dev/problems/insufficient-scope"
   | "https://atelier.dev/problems/person-required"
+  | "https://atelier.dev/problems/api-key-limited"
   | "https://atelier.dev/problems/recent-sign-in-required"
   | "https://atelier.dev/problems/name-taken"
   | "https://atelier.dev/problems/if-match-required"
