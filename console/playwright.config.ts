@@ -1,6 +1,6 @@
 import { defineConfig } from "@playwright/test";
 
-const PORT = 4178;
+const PORT = Number(process.env.PORT ?? 4178);
 /** Of a real platform, for the stories. */
 const url = process.env.CONSOLE_URL;
 

@@ -28,12 +28,15 @@ interface Fixtures {
   provoke: (provocation: Provocation) => Promise<void>;
 }
 
+/** Each run has worlds of its own, also on a server that runs on. */
+const RUN = Date.now();
+
 export const test = base.extend<Fixtures>({
   expected: [[], { option: true }],
   faults: [
     async ({ page, context, expected, baseURL }, use, { testId }) => {
       const faults: string[] = [];
-      await context.addCookies([{ name: "world", value: testId, url: baseURL ?? "" }]);
+      await context.addCookies([{ name: "world", value: `${testId}-${RUN}`, url: baseURL ?? "" }]);
       page.on("console", (message) => {
         if (message.type() !== "error" && message.type() !== "warning") return;
         const status = /responded with a status of (\d+)/.exec(message.text())?.[1];

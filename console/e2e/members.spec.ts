@@ -90,7 +90,8 @@ test("an invitation is accepted after the sign-in", async ({ page, as }) => {
   await accessible(page);
   await page.getByRole("button", { name: "Accept" }).click();
   await expect(page.getByRole("button", { name: /Vesper Films member/ })).toBeVisible();
-  await expect(page).toHaveURL("/members");
+  await expect(page).toHaveURL("/instances");
+  await expect(page.getByText("No instance yet")).toBeVisible();
 });
 
 test("on a phone each row keeps what it can do", async ({ page, as }) => {

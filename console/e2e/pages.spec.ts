@@ -9,6 +9,8 @@ interface Page {
 /** Each page once. */
 const pages: Page[] = [
   { path: "/sign-in", heading: ["Sign in", "登录"] },
+  { path: "/instances", heading: ["Instances", "实例"], person: "mira" },
+  { path: "/instances/new", heading: ["Start an instance", "启动实例"], person: "mira" },
   { path: "/members", heading: ["Members", "成员"], person: "mira" },
   { path: "/api-keys", heading: ["API keys", "API 密钥"], person: "mira" },
   { path: "/account", heading: ["Account", "账户"], person: "mira" },

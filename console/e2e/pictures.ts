@@ -7,6 +7,8 @@ interface Picture {
   person?: Person;
   /** What is opened before. Names are found in both languages by their place, so this uses roles only. */
   open?: (page: Page) => Promise<void>;
+  /** The window alone: what floats closes when the window grows to the page. */
+  whole?: false;
 }
 
 const pictures: Picture[] = [
@@ -33,6 +35,81 @@ const pictures: Picture[] = [
   },
   { name: "invitations", path: "/invitations", person: "lena" },
   { name: "invitations-none", path: "/invitations", person: "ines" },
+  { name: "instances", path: "/instances", person: "mira" },
+  { name: "instances-viewer", path: "/instances", person: "jonas" },
+  {
+    name: "instances-chosen",
+    path: "/instances",
+    person: "mira",
+    open: async (page) => {
+      for (const name of ["storyboard", "lora-heroine", "poster-march"])
+        await page.getByRole("row").filter({ hasText: name }).getByRole("checkbox").check();
+    },
+  },
+  {
+    name: "instances-menu",
+    whole: false,
+    path: "/instances",
+    person: "mira",
+    open: async (page) => {
+      await page.getByRole("row").filter({ hasText: "trailer-frames" }).getByRole("button").last().click();
+      await page.getByRole("menu").waitFor();
+    },
+  },
+  {
+    name: "instances-delete",
+    path: "/instances",
+    person: "mira",
+    open: async (page) => {
+      await page.getByRole("row").filter({ hasText: "character-sheets" }).getByRole("button").last().click();
+      await page.getByRole("menuitem").last().click();
+      await page.getByRole("alertdialog").getByText("heroine-sheets").waitFor();
+    },
+  },
+  {
+    name: "instances-empty",
+    path: "/instances",
+    person: "mira",
+    open: async (page) => {
+      await page.request.post("/mock/change", { data: { empty: true } });
+      await page.reload();
+    },
+  },
+  { name: "instances-none-found", path: "/instances?name=zzz", person: "mira" },
+  {
+    name: "start",
+    path: "/instances/new?gpu=4090-small-4-1",
+    person: "mira",
+    open: async (page) => void (await page.getByRole("status").filter({ hasText: "uk-1" }).first().waitFor()),
+  },
+  {
+    name: "start-full",
+    path: "/instances/new?gpu=a100-small-4-1",
+    person: "mira",
+    open: async (page) => void (await page.getByRole("status").filter({ hasText: "14" }).first().waitFor()),
+  },
+  {
+    name: "start-existing",
+    path: "/instances/new",
+    person: "ines",
+    open: async (page) => {
+      await page.locator("[name=storage][value=existing]").check();
+      await page.locator("[name=gpu_spec][value=h100-small-16-1]").click({ force: true });
+      const parts = page.locator("form button[aria-controls]:not([role])");
+      for (const i of [0, 1]) await parts.nth(i).click();
+    },
+  },
+  {
+    name: "start-errors",
+    path: "/instances/new",
+    person: "mira",
+    open: async (page) => {
+      await page.locator("[name='new_storage.name']").fill("");
+      await page.locator("[name='idle_stop.after_seconds']").fill("5");
+      await page.locator("[name=name]").press("Enter");
+      await page.locator("[aria-invalid=true]").first().waitFor();
+    },
+  },
   { name: "members", path: "/members", person: "mira" },
   { name: "members-viewer", path: "/members", person: "jonas" },
   { name: "members-invite", path: "/members?open=invite", person: "mira" },
@@ -137,7 +214,7 @@ const looks = [
 
 test.use({ expected: [401, 404] });
 
-for (const { name, path, person, open } of pictures)
+for (const { name, path, person, open, whole = true } of pictures)
   for (const { look, width, ...rest } of looks)
     test(`${name} ${look}`, async ({ page, as, looks: choose }) => {
       await page.setViewportSize({ width, height: width < 500 ? 780 : 860 });
@@ -147,5 +224,9 @@ for (const { name, path, person, open } of pictures)
       await page.locator("h1").first().waitFor();
       await open?.(page);
       await page.evaluate(() => document.fonts.ready);
-      await page.screenshot({ path: `pictures/${name}-${look}.png`, fullPage: true, animations: "disabled" });
+      await page.screenshot({
+        path: `pictures/${name}-${look}.png`,
+        fullPage: whole,
+        animations: "disabled",
+      });
     });

@@ -1,7 +1,10 @@
+import { catalogueHandlers } from "./handlers/catalogue.ts";
+import { instanceHandlers } from "./handlers/instances.ts";
 import { keyHandlers } from "./handlers/keys.ts";
 import { meHandlers } from "./handlers/me.ts";
 import { membersHandlers } from "./handlers/members.ts";
 import { sessions } from "./handlers/sessions.ts";
+import { storageHandlers } from "./handlers/storages.ts";
 import type { notMocked } from "./not-mocked.ts";
 import type { operations } from "./operations.ts";
 import type { Handler, OperationName } from "./types.ts";
@@ -9,7 +12,15 @@ import type { Handler, OperationName } from "./types.ts";
 export type Mocked = Exclude<OperationName, (typeof notMocked)[number]>;
 export type Handlers = { [Name in Mocked]: Handler<(typeof operations)[Name]> };
 
-export const handlers: Handlers = { ...sessions, ...meHandlers, ...membersHandlers, ...keyHandlers };
+export const handlers: Handlers = {
+  ...sessions,
+  ...meHandlers,
+  ...membersHandlers,
+  ...keyHandlers,
+  ...catalogueHandlers,
+  ...storageHandlers,
+  ...instanceHandlers,
+};
 
 /** Needs no sign-in. */
 export const forEveryone = new Set<Mocked>([

@@ -1,4 +1,5 @@
 import type { ApiKey, Member, Role, Tenant, TenantId, User, UserId } from "../src/api/generated/types";
+import { studioSeed } from "./studio-seed.ts";
 import { type Account, daysAgo, makeId, type World } from "./world.ts";
 
 const tenant = (n: number, name: string, state: Tenant["state"] = "active"): Tenant => ({
@@ -200,6 +201,7 @@ export function makeWorld(): World {
       }),
     ],
     providers: [{ id: "studio", name: "Northlight SSO", path: "/v1/sign-in/studio" }],
+    ...studioSeed(northlight.id, halden.id, mira.user.id),
     provoked: [],
     answered: new Map(),
     streams: new Set(),

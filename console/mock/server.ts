@@ -1,5 +1,6 @@
 import { problems } from "../src/api/generated/problems";
-import type { UserId } from "../src/api/generated/types";
+import { type Change, change } from "./change.ts";
+import { follow } from "./events.ts";
 import { SESSION_COOKIE } from "./handlers/sessions.ts";
 import { forEveryone, handlers, type Mocked } from "./handlers.ts";
 import { operations } from "./operations.ts";
@@ -44,6 +45,16 @@ export class MockServer {
       world.provoked.push(request.body as Provocation);
       return { status: 204, headers: {} };
     }
+    if (request.path === "/mock/cut") {
+      for (const { end } of world.streams) end();
+      return { status: 200, headers: { "content-type": "application/json" }, body: world.streams.size };
+    }
+    if (request.path === "/mock/streams")
+      return { status: 200, headers: { "content-type": "application/json" }, body: world.streams.size };
+    if (request.path === "/mock/change") {
+      change(world, request.body as Change);
+      return { status: 204, headers: {} };
+    }
     try {
       const reply = await answer(world, request);
       return { ...reply, headers: { ...reply.headers, "x-request-id": requestId } };
@@ -69,6 +80,7 @@ function refuse({ slug, more }: Refusal, requestId: string): MockReply {
       status,
       detail: more.detail ?? `${title}.`,
       ...(more.errors && { errors: more.errors }),
+      ...more.members,
     },
   };
 }
@@ -94,7 +106,8 @@ async function answer(world: World, request: MockRequest): Promise<MockReply> {
   if (request.path === "/v1/events" && request.headers.get("accept") === "text/event-stream") {
     if (!caller) throw new Refusal("unauthenticated");
     if (!caller.session.tenant_id) throw new Refusal("forbidden");
-    return follow(world, caller.user.id);
+    await provoked(world, "listEvents");
+    return follow(world, request, caller);
   }
   const route = routes.find((it) => it.method === request.method && it.pattern.test(request.path));
   if (!route) throw new Refusal("no-such-route");
@@ -131,18 +144,5 @@ function run(world: World, request: MockRequest, route: Route, caller: Caller | 
     headers: { "content-type": "application/json", ...reply.headers },
     // a copy: what was answered does not change afterwards
     ...(reply.body !== undefined && { body: structuredClone(reply.body) }),
-  };
-}
-
-function follow(world: World, user_id: UserId): MockReply {
-  return {
-    status: 200,
-    headers: { "content-type": "text/event-stream", "cache-control": "no-store" },
-    stream: (line, signal) => {
-      const stream = { user_id, ...line };
-      line.send(": open\n\n");
-      world.streams.add(stream);
-      signal.addEventListener("abort", () => world.streams.delete(stream));
-    },
   };
 }

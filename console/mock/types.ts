@@ -18,7 +18,7 @@ export interface MockReply {
   headers: Record<string, string>;
   /** JSON, unless it is a stream. */
   body?: unknown;
-  /** Server-sent events, until the signal. */
+  /** Server-sent events, until the signal, or until the server ends them. */
   stream?: (line: { send: (text: string) => void; end: () => void }, signal: AbortSignal) => void;
 }
 
@@ -50,7 +50,13 @@ export class Reply<Answer> {
 /** A refusal, thrown by handlers. */
 export class Refusal extends Error {
   readonly slug: ProblemSlug;
-  readonly more: { detail?: string; errors?: { pointer: string; detail: string }[]; retryAfter?: number };
+  readonly more: {
+    detail?: string;
+    errors?: { pointer: string; detail: string }[];
+    retryAfter?: number;
+    /** Further members of the problem. */
+    members?: Record<string, unknown>;
+  };
   constructor(slug: ProblemSlug, more: Refusal["more"] = {}) {
     super(slug);
     this.slug = slug;
@@ -60,7 +66,7 @@ export class Refusal extends Error {
 
 type Filled<Request> = (Request extends { path: infer P } ? { path: P } : unknown) &
   (Request extends { query?: infer Q } ? { query: NonNullable<Q> } : unknown) &
-  (Request extends { body: infer B } ? { body: B } : unknown);
+  ("body" extends keyof Request ? Pick<Request, "body"> : unknown);
 
 export type Handler<O> =
   O extends Operation<infer Request, infer Answer>

@@ -1,12 +1,24 @@
 import type {
   ApiKey,
+  Budget,
+  Datacenter,
+  Event,
+  GpuSpec,
+  Instance,
   Invitation,
   Language,
+  Limits,
   LinkedAccount,
   Member,
+  MeteredRun,
+  NewInstance,
   Passkey,
+  ServiceImage,
   Session,
   SignInProvider,
+  StockRow,
+  Storage,
+  StorageSpec,
   Tenant,
   TenantId,
   User,
@@ -26,12 +38,6 @@ export interface Account {
   language: Language | null;
 }
 
-export interface Stream {
-  user_id: UserId;
-  send: (text: string) => void;
-  end: () => void;
-}
-
 export interface Provocation {
   operation: OperationName;
   /** A refusal; without, only the delay. */
@@ -41,6 +47,24 @@ export interface Provocation {
   delay?: number;
   /** How often (default once). */
   times?: number;
+}
+
+/** An instance with what only the platform knows of it. */
+export interface Kept {
+  tenant_id: TenantId;
+  it: Instance;
+  order: NewInstance;
+  /** Newest first. */
+  runs: MeteredRun[];
+  /** Grows with each start; what was planned for an earlier one does not happen. */
+  attempt: number;
+}
+
+export interface Stream {
+  user_id: UserId;
+  tenant_id: TenantId | null;
+  send: (text: string) => void;
+  end: () => void;
 }
 
 /** All that the stand-in knows. One per test, so that they do not disturb each other. */
@@ -55,6 +79,16 @@ export interface World {
   provoked: Provocation[];
   /** Answers by Idempotency-Key. */
   answered: Map<string, unknown>;
+  specs: GpuSpec[];
+  datacenters: Datacenter[];
+  stock: StockRow[];
+  services: ServiceImage[];
+  storageSpecs: StorageSpec[];
+  storages: (Storage & { tenant_id: TenantId })[];
+  instances: Kept[];
+  limits: Limits;
+  budget: Budget | null;
+  events: Event[];
   /** Open event streams. */
   streams: Set<Stream>;
   next: number;
@@ -64,8 +98,13 @@ export interface World {
 export const makeId = <Id extends string>(prefix: string, n: number) =>
   `${prefix}_01939f0a7c3d7e6b8a1f${(n * 2654435761).toString(16).slice(-12).padStart(12, "0")}` as unknown as Id;
 
+/** The same, in the order of creation, as ids of things in lists are. */
+export const makeSortedId = <Id extends string>(prefix: string, at: string, n: number) =>
+  `${prefix}_${Date.parse(at).toString(16).padStart(12, "0")}7e6b8a1f${(n * 2654435761).toString(16).slice(-12).padStart(12, "0")}` as unknown as Id;
+
 export const nextId = <Id extends string>(world: World, prefix: string) => makeId<Id>(prefix, ++world.next);
 
 const DAY = 86_400_000;
 export const daysAgo = (days: number) => new Date(Date.now() - days * DAY).toISOString();
+export const hoursAgo = (hours: number) => daysAgo(hours / 24);
 export const now = () => new Date().toISOString();

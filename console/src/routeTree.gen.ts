@@ -19,6 +19,10 @@ import { Route as AppMembersRouteImport } from './routes/_app/members'
 import { Route as AppAccountIndexRouteImport } from './routes/_app/account/index'
 import { Route as AppAccountSessionsRouteImport } from './routes/_app/account/sessions'
 import { Route as AppAccountSignInRouteImport } from './routes/_app/account/sign-in'
+import { Route as AppInstancesIndexRouteImport } from './routes/_app/instances/index'
+import { Route as AppInstancesNewRouteImport } from './routes/_app/instances/new'
+import { Route as AppInstancesIdIndexRouteImport } from './routes/_app/instances/$id.index'
+import { Route as AppInstancesIdOpenRouteImport } from './routes/_app/instances/$id.open'
 
 const AppRoute = AppRouteImport.update({
   id: '/_app',
@@ -69,6 +73,26 @@ const AppAccountSignInRoute = AppAccountSignInRouteImport.update({
   path: '/sign-in',
   getParentRoute: () => AppAccountRoute,
 } as any)
+const AppInstancesIndexRoute = AppInstancesIndexRouteImport.update({
+  id: '/instances/',
+  path: '/instances/',
+  getParentRoute: () => AppRoute,
+} as any)
+const AppInstancesNewRoute = AppInstancesNewRouteImport.update({
+  id: '/instances/new',
+  path: '/instances/new',
+  getParentRoute: () => AppRoute,
+} as any)
+const AppInstancesIdIndexRoute = AppInstancesIdIndexRouteImport.update({
+  id: '/instances/$id/',
+  path: '/instances/$id/',
+  getParentRoute: () => AppRoute,
+} as any)
+const AppInstancesIdOpenRoute = AppInstancesIdOpenRouteImport.update({
+  id: '/instances/$id/open',
+  path: '/instances/$id/open',
+  getParentRoute: () => AppRoute,
+} as any)
 
 export interface FileRoutesByFullPath {
   '/': typeof AppIndexRoute
@@ -79,7 +103,11 @@ export interface FileRoutesByFullPath {
   '/members': typeof AppMembersRoute
   '/account/sessions': typeof AppAccountSessionsRoute
   '/account/sign-in': typeof AppAccountSignInRoute
+  '/instances/new': typeof AppInstancesNewRoute
   '/account/': typeof AppAccountIndexRoute
+  '/instances/': typeof AppInstancesIndexRoute
+  '/instances/$id/open': typeof AppInstancesIdOpenRoute
+  '/instances/$id/': typeof AppInstancesIdIndexRoute
 }
 export interface FileRoutesByTo {
   '/sign-in': typeof SignInRoute
@@ -89,7 +117,11 @@ export interface FileRoutesByTo {
   '/': typeof AppIndexRoute
   '/account/sessions': typeof AppAccountSessionsRoute
   '/account/sign-in': typeof AppAccountSignInRoute
+  '/instances/new': typeof AppInstancesNewRoute
   '/account': typeof AppAccountIndexRoute
+  '/instances': typeof AppInstancesIndexRoute
+  '/instances/$id/open': typeof AppInstancesIdOpenRoute
+  '/instances/$id': typeof AppInstancesIdIndexRoute
 }
 export interface FileRoutesById {
   __root__: typeof rootRouteImport
@@ -102,7 +134,11 @@ export interface FileRoutesById {
   '/_app/': typeof AppIndexRoute
   '/_app/account/sessions': typeof AppAccountSessionsRoute
   '/_app/account/sign-in': typeof AppAccountSignInRoute
+  '/_app/instances/new': typeof AppInstancesNewRoute
   '/_app/account/': typeof AppAccountIndexRoute
+  '/_app/instances/': typeof AppInstancesIndexRoute
+  '/_app/instances/$id/open': typeof AppInstancesIdOpenRoute
+  '/_app/instances/$id/': typeof AppInstancesIdIndexRoute
 }
 export interface FileRouteTypes {
   fileRoutesByFullPath: FileRoutesByFullPath
@@ -115,7 +151,11 @@ export interface FileRouteTypes {
     | '/members'
     | '/account/sessions'
     | '/account/sign-in'
+    | '/instances/new'
     | '/account/'
+    | '/instances/'
+    | '/instances/$id/open'
+    | '/instances/$id/'
   fileRoutesByTo: FileRoutesByTo
   to:
     | '/sign-in'
@@ -125,7 +165,11 @@ export interface FileRouteTypes {
     | '/'
     | '/account/sessions'
     | '/account/sign-in'
+    | '/instances/new'
     | '/account'
+    | '/instances'
+    | '/instances/$id/open'
+    | '/instances/$id'
   id:
     | '__root__'
     | '/_app'
@@ -137,7 +181,11 @@ export interface FileRouteTypes {
     | '/_app/'
     | '/_app/account/sessions'
     | '/_app/account/sign-in'
+    | '/_app/instances/new'
     | '/_app/account/'
+    | '/_app/instances/'
+    | '/_app/instances/$id/open'
+    | '/_app/instances/$id/'
   fileRoutesById: FileRoutesById
 }
 export interface RootRouteChildren {
@@ -217,6 +265,34 @@ declare module '@tanstack/react-router' {
       preLoaderRoute: typeof AppAccountSignInRouteImport
       parentRoute: typeof AppAccountRoute
     }
+    '/_app/instances/': {
+      id: '/_app/instances/'
+      path: '/instances'
+      fullPath: '/instances/'
+      preLoaderRoute: typeof AppInstancesIndexRouteImport
+      parentRoute: typeof AppRoute
+    }
+    '/_app/instances/new': {
+      id: '/_app/instances/new'
+      path: '/instances/new'
+      fullPath: '/instances/new'
+      preLoaderRoute: typeof AppInstancesNewRouteImport
+      parentRoute: typeof AppRoute
+    }
+    '/_app/instances/$id/': {
+      id: '/_app/instances/$id/'
+      path: '/instances/$id'
+      fullPath: '/instances/$id/'
+      preLoaderRoute: typeof AppInstancesIdIndexRouteImport
+      parentRoute: typeof AppRoute
+    }
+    '/_app/instances/$id/open': {
+      id: '/_app/instances/$id/open'
+      path: '/instances/$id/open'
+      fullPath: '/instances/$id/open'
+      preLoaderRoute: typeof AppInstancesIdOpenRouteImport
+      parentRoute: typeof AppRoute
+    }
   }
 }
 
@@ -242,6 +318,10 @@ interface AppRouteChildren {
   AppInvitationsRoute: typeof AppInvitationsRoute
   AppMembersRoute: typeof AppMembersRoute
   AppIndexRoute: typeof AppIndexRoute
+  AppInstancesNewRoute: typeof AppInstancesNewRoute
+  AppInstancesIndexRoute: typeof AppInstancesIndexRoute
+  AppInstancesIdOpenRoute: typeof AppInstancesIdOpenRoute
+  AppInstancesIdIndexRoute: typeof AppInstancesIdIndexRoute
 }
 
 const AppRouteChildren: AppRouteChildren = {
@@ -250,6 +330,10 @@ const AppRouteChildren: AppRouteChildren = {
   AppInvitationsRoute: AppInvitationsRoute,
   AppMembersRoute: AppMembersRoute,
   AppIndexRoute: AppIndexRoute,
+  AppInstancesNewRoute: AppInstancesNewRoute,
+  AppInstancesIndexRoute: AppInstancesIndexRoute,
+  AppInstancesIdOpenRoute: AppInstancesIdOpenRoute,
+  AppInstancesIdIndexRoute: AppInstancesIdIndexRoute,
 }
 
 const AppRouteWithChildren = AppRoute._addFileChildren(AppRouteChildren)

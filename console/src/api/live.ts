@@ -11,8 +11,14 @@ const LOCK = "atelier-live";
 export type LiveState = "connecting" | "live" | "reconnecting";
 export const liveState = createStore<LiveState>("connecting");
 
-type Told = { state: LiveState } | { event: Event } | { gap: true } | { ask: true };
+type Told =
+  | { state: LiveState }
+  | { position: string | null; event: Event | null }
+  | { gap: true }
+  | { ask: true };
 
+/** The newest position heard, so that a tab that takes over the stream goes on from it. */
+let position: string | null = null;
 const listeners = new Set<(event: Event) => void>();
 
 /** Hears each event of the tenant. Returns what ends it. */
@@ -29,8 +35,10 @@ export function followLive(client: QueryClient, signal: AbortSignal, onRefused: 
   const channel = new BroadcastChannel(LOCK);
   const hear = (told: Told) => {
     if ("state" in told) liveState.set(told.state);
-    else if ("event" in told) for (const listener of listeners) listener(told.event);
-    else if ("gap" in told) void client.invalidateQueries();
+    else if ("event" in told) {
+      position = told.position ?? position;
+      if (told.event) for (const listener of listeners) listener(told.event);
+    } else if ("gap" in told) void client.invalidateQueries();
   };
   const tell = (told: Told) => {
     hear(told);
@@ -56,28 +64,28 @@ async function lead(
   signal: AbortSignal,
   onRefused: () => Promise<void>,
 ): Promise<void> {
-  let last: string | null = null;
   for (let failures = 0; !signal.aborted; ) {
     let opened = false;
+    let pause: number | null = null;
     try {
-      await readStream("/v1/events", {
+      await readStream("/v1/events?after=latest", {
         signal,
-        lastEventId: last,
+        lastEventId: position,
         onOpen: () => {
-          if (failures > 0 && !last) tell({ gap: true });
+          if (failures > 0 && !position) tell({ gap: true });
           opened = true;
           failures = 0;
           tell({ state: "live" });
         },
         onEvent: (event) => {
-          last = event.id ?? last;
-          tell({ event: JSON.parse(event.data) as Event });
+          tell({ position: event.id, event: event.data ? (JSON.parse(event.data) as Event) : null });
         },
       });
     } catch (error) {
       if (signal.aborted) return;
+      if (error instanceof ApiError) pause = error.retryAfter;
       if (error instanceof ApiError && error.is("events-deleted")) {
-        last = null;
+        position = null;
         tell({ gap: true });
       }
       if (error instanceof ApiError && error.status === 403) await onRefused().catch(() => undefined);
@@ -89,7 +97,7 @@ async function lead(
     else failures = 1;
     tell({ state: "reconnecting" });
     await environment
-      .wait(Math.min(15, 0.5 * 2 ** failures) * (0.75 + Math.random() / 2), signal)
+      .wait(pause ?? Math.min(15, 0.5 * 2 ** failures) * (0.75 + Math.random() / 2), signal)
       .catch(() => undefined);
   }
 }

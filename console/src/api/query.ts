@@ -1,9 +1,12 @@
 import {
+  type InfiniteData,
   QueryClient,
   type QueryKey,
+  type UseSuspenseInfiniteQueryOptions,
   type UseSuspenseQueryOptions,
   useMutation,
   useQueryClient,
+  useSuspenseInfiniteQuery,
   useSuspenseQuery,
 } from "@tanstack/react-query";
 import { useRef } from "react";
@@ -19,10 +22,22 @@ export const makeQueryClient = () =>
 export function useLoaded<T, Data, Key extends QueryKey>(
   options: UseSuspenseQueryOptions<T, Error, Data, Key>,
 ): Data {
-  const client = useQueryClient();
-  if (import.meta.env.DEV && !client.getQueryState(options.queryKey))
-    throw new Error(`no loader has read ${JSON.stringify(options.queryKey)}`);
+  useReadBefore(options.queryKey);
   return useSuspenseQuery(options).data;
+}
+
+/** The same for a list that is read page by page. */
+export function useLoadedPages<Page, Key extends QueryKey, Cursor>(
+  options: UseSuspenseInfiniteQueryOptions<Page, Error, InfiniteData<Page>, Key, Cursor>,
+) {
+  useReadBefore(options.queryKey);
+  return useSuspenseInfiniteQuery(options);
+}
+
+function useReadBefore(key: QueryKey) {
+  const client = useQueryClient();
+  if (import.meta.env.DEV && !client.getQueryState(key))
+    throw new Error(`no loader has read ${JSON.stringify(key)}`);
 }
 
 export interface ActOptions<Variables, Answer> {
@@ -44,7 +59,7 @@ export interface Act<Variables> {
 }
 
 /** Whether nobody knows what became of a request: its repetition must carry the same key. */
-const isOpen = (error: unknown) =>
+export const isOpen = (error: unknown) =>
   error instanceof NetworkError || (error instanceof ApiError && error.status >= 500);
 
 /** A press that writes. It makes the Idempotency-Key, and keeps it while the outcome of the same press is unknown. */

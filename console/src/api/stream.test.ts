@@ -22,3 +22,8 @@ test("however the stream is cut", () => {
 });
 
 test("an event that has not ended is none", () => expect(parse("data: x\n")).toEqual([]));
+
+test("an id alone is a position, told once", () =>
+  expect(parse("retry: 1000\nid: 41\n\n", ": still here\n\n")).toEqual([
+    { id: "41", type: "message", data: "" },
+  ]));

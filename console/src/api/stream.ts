@@ -7,6 +7,9 @@ export interface StreamEvent {
   data: string;
 }
 
+/** A comment comes every 15 seconds: a line that is silent for longer is dead, though nobody has closed it. */
+const SILENCE = 40_000;
+
 /** Reads server-sent events until the stream ends. Throws as `call` does when it does not open. */
 export async function readStream(
   url: string,
@@ -19,21 +22,33 @@ export async function readStream(
 ): Promise<void> {
   const headers = new Headers({ accept: "text/event-stream" });
   if (options.lastEventId) headers.set("last-event-id", options.lastEventId);
+  const silent = new AbortController();
   const response = await environment.fetch(url, {
     headers,
     credentials: "same-origin",
     cache: "no-store",
-    signal: options.signal,
+    signal: AbortSignal.any([options.signal, silent.signal]),
   });
   if (!response.ok || !response.body) throw await problemOf(response);
   options.onOpen();
   const parse = eventParser(options.onEvent);
-  for await (const text of response.body.pipeThrough(new TextDecoderStream())) parse(text);
+  const wait = () => setTimeout(() => silent.abort(), SILENCE);
+  let timer = wait();
+  try {
+    for await (const text of response.body.pipeThrough(new TextDecoderStream())) {
+      clearTimeout(timer);
+      timer = wait();
+      parse(text);
+    }
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
-/** Takes pieces of a stream, however they are cut, and gives whole events. */
+/** Takes pieces of a stream, however they are cut, and gives whole events. An id alone is a position: its data is empty. */
 export function eventParser(onEvent: (event: StreamEvent) => void): (text: string) => void {
   let rest = "";
+  let position: string | null = null;
   let event: StreamEvent = { id: null, type: "message", data: "" };
   const field = (line: string) => {
     const [, name = "", value = ""] = /^([^:]*):? ?(.*)$/.exec(line) ?? [];
@@ -49,7 +64,8 @@ export function eventParser(onEvent: (event: StreamEvent) => void): (text: strin
         field(line);
         continue;
       }
-      if (event.data) onEvent(event);
+      if (event.data || event.id !== position) onEvent(event);
+      position = event.id;
       event = { id: event.id, type: "message", data: "" };
     }
   };

@@ -14,7 +14,7 @@ import { whyNot } from "./roles";
 
 export interface Command {
   key: string;
-  group: "pages" | "actions";
+  group: "pages" | "actions" | "things";
   label: string;
   icon: LucideIcon;
   run: () => void;

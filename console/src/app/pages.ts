@@ -1,9 +1,11 @@
 import type { LinkProps } from "@tanstack/react-router";
 import {
+  Boxes,
   KeyRound,
   type LucideIcon,
   Mail,
   MonitorSmartphone,
+  Plus,
   ShieldCheck,
   UserRound,
   Users,
@@ -24,6 +26,8 @@ export interface Page {
 
 /** Every page that one can go to: sidebar, palette and keys are made of this list. */
 const pages: readonly Page[] = [
+  { to: "/instances", label: "nav.instances", icon: Boxes, key: "i", group: "work", for: "tenant" },
+  { to: "/instances/new", label: "nav.startInstance", icon: Plus, key: "n", for: "tenant" },
   { to: "/members", label: "nav.members", icon: Users, key: "m", group: "studio", for: "tenant" },
   { to: "/api-keys", label: "nav.keys", icon: KeyRound, key: "k", group: "studio", for: "tenant" },
   { to: "/account", label: "nav.accountProfile", icon: UserRound, key: "a", for: "person" },

@@ -2,6 +2,7 @@ import { Dialog } from "@base-ui/react/dialog";
 import { clsx } from "clsx";
 import { Search } from "lucide-react";
 import { type KeyboardEvent, useId, useState } from "react";
+import { useInstanceCommands } from "@/domain/instances/commands";
 import { useText } from "@/i18n";
 import { type Command, useCommands } from "./commands";
 
@@ -20,6 +21,12 @@ export default function Palette({ onClose }: { onClose: () => void }) {
   );
 }
 
+const headings = {
+  pages: "nav.palettePages",
+  actions: "nav.paletteActions",
+  things: "nav.paletteThings",
+} as const;
+
 /** Each word must be somewhere in the label, in any order. */
 export function search(commands: readonly Command[], query: string): Command[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
@@ -29,10 +36,11 @@ export function search(commands: readonly Command[], query: string): Command[] {
 function Choices({ onClose }: { onClose: () => void }) {
   const { t } = useText();
   const id = useId();
-  const commands = useCommands();
   const [query, setQuery] = useState("");
   const [at, setAt] = useState(0);
-  const found = search(commands, query);
+  const commands = useCommands();
+  const things = useInstanceCommands(query);
+  const found = [...search(commands, query), ...search(things, query)];
   const run = (command: Command | undefined) => {
     if (!command) return;
     onClose();
@@ -79,20 +87,16 @@ function Choices({ onClose }: { onClose: () => void }) {
         aria-label={t("nav.palette")}
         className="max-h-96 overflow-y-auto p-1"
       >
-        {(["pages", "actions"] as const).map((group) => {
+        {(["pages", "actions", "things"] as const).map((group) => {
           const own = found
             .map((command, index) => ({ command, index }))
             .filter((it) => it.command.group === group);
           if (own.length === 0) return null;
           return (
             // biome-ignore lint/a11y/useSemanticElements: a group of a listbox is no fieldset
-            <div
-              role="group"
-              key={group}
-              aria-label={t(group === "pages" ? "nav.palettePages" : "nav.paletteActions")}
-            >
+            <div role="group" key={group} aria-label={t(headings[group])}>
               <p aria-hidden="true" className="px-3 pt-2 pb-1 text-ink-3 text-xs">
-                {t(group === "pages" ? "nav.palettePages" : "nav.paletteActions")}
+                {t(headings[group])}
               </p>
               {own.map(({ command, index }) => (
                 <Choice

@@ -1,6 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { Outlet, useRouterState } from "@tanstack/react-router";
 import { lazy, Suspense, useEffect, useRef, useState } from "react";
+import { followInstances } from "@/api/instances/follow";
 import { followLive } from "@/api/live";
 import { followSession, me, sessionChanged, useMe } from "@/api/session";
 import { useText } from "@/i18n";
@@ -63,7 +64,11 @@ function useLive() {
       const now = await client.fetchQuery({ ...me, staleTime: 0 });
       if (now.tenant_id !== tenant_id) sessionChanged("session-changed");
     });
-    return () => end.abort();
+    const endInstances = followInstances(client);
+    return () => {
+      end.abort();
+      endInstances();
+    };
   }, [client, tenant_id]);
 }
 

@@ -20,7 +20,7 @@ export interface Form<Values> {
 }
 
 /** The field with this name gets the focus, once it is in the page with its error. */
-function focusField(name: string) {
+export function focusField(name: string) {
   requestAnimationFrame(() => {
     document.querySelector<HTMLElement>(`[name="${CSS.escape(name)}"]`)?.focus();
   });

@@ -1,13 +1,25 @@
 import { useText } from "@/i18n";
-import { type Amount, formatMoney } from "./money";
-import { formatDay, formatRelative, formatTime } from "./time";
+import { type Amount, formatMoney, parseAmount, type Totals } from "./money";
+import { formatClock, formatDay, formatRelative, formatTime } from "./time";
 
 /** The functions of money and time in the reader's language. */
 export function useFormat() {
   const { language } = useText();
   return {
-    money: (amount: Amount, currency: string) => formatMoney(amount, currency, language),
+    /** A sum, or a price as the API writes it. */
+    money: (amount: Amount | string, currency: string) =>
+      formatMoney(typeof amount === "string" ? parseAmount(amount) : amount, currency, language),
     time: (at: string) => formatTime(at, language),
+    /** "$3.57", or "$3.57 and €1.00": nothing of nothing. */
+    total: (totals: Totals) =>
+      new Intl.ListFormat(language).format(
+        [...totals].map(([currency, amount]) => formatMoney(amount, currency, language)),
+      ),
+    clock: (at: string) => formatClock(at, language),
+    /** Sentences one after the other: Chinese has no space between them. */
+    sentences: (items: readonly (string | false)[]) =>
+      items.filter(Boolean).join(language === "zh-CN" ? "" : " "),
+    list: (items: readonly string[]) => new Intl.ListFormat(language).format(items),
     day: (at: string) => formatDay(at, language),
     relative: (at: string, now: number) => formatRelative(at, now, language),
   };

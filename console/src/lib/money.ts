@@ -14,6 +14,36 @@ export function parseAmount(text: string): Amount {
 export const costOf = (pricePerHour: string, seconds: number): Amount =>
   (parseAmount(pricePerHour) * BigInt(Math.floor(seconds))) / 3600n;
 
+/** What a whole day costs. */
+export const perDay = (pricePerHour: string): Amount => parseAmount(pricePerHour) * 24n;
+
+/** Whether what is spent and what is added is more than the limit. */
+export const isOver = (limit: string, used: string | undefined, added: string): boolean =>
+  parseAmount(used ?? "0") + parseAmount(added) > parseAmount(limit);
+
+export const minus = (a: string, b: string): Amount => parseAmount(a) - parseAmount(b);
+
+/** Sums of different currencies are never added. */
+export type Totals = ReadonlyMap<string, Amount>;
+
+export function totalOf<Item extends { currency: string }>(
+  items: readonly Item[],
+  amountOf: (item: Item) => Amount,
+): Totals {
+  const totals = new Map<string, Amount>();
+  for (const it of items) totals.set(it.currency, (totals.get(it.currency) ?? 0n) + amountOf(it));
+  return totals;
+}
+
+/** The sum of prices per hour. */
+export const ratesOf = (items: readonly { currency: string; price_per_hour: string }[]): Totals =>
+  totalOf(items, (it) => parseAmount(it.price_per_hour));
+
+/** What storages cost in a month. */
+export const monthlyOf = (
+  items: readonly { currency: string; price_per_gib_month: string; size_gib: number }[],
+): Totals => totalOf(items, (it) => parseAmount(it.price_per_gib_month) * BigInt(it.size_gib));
+
 function asDecimal(amount: Amount): Intl.StringNumericLiteral {
   const positive = amount < 0n ? -amount : amount;
   const text = `${positive / MILLION}.${String(positive % MILLION).padStart(6, "0")}`;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { formatDuration, formatRelative } from "./time";
+import { compareTimes, formatDuration, formatRelative } from "./time";
 
 test("durations count up to the second", () => {
   expect(formatDuration(9.9)).toBe("9s");
@@ -16,4 +16,10 @@ test("moments are told from now", () => {
   expect(formatRelative("2026-11-25T12:00:00Z", now, "en")).toBe("yesterday");
   expect(formatRelative("2026-11-29T12:00:00Z", now, "en")).toBe("in 3 days");
   expect(formatRelative("2026-11-26T09:00:00Z", now, "zh-CN")).toBe("3小时前");
+});
+
+test("which moment is earlier, to the microsecond and however many decimals are written", () => {
+  expect(compareTimes("2026-11-27T12:00:00Z", "2026-11-27T12:00:00.000001Z")).toBeLessThan(0);
+  expect(compareTimes("2026-11-27T12:00:00.1Z", "2026-11-27T12:00:00.100000Z")).toBe(0);
+  expect(compareTimes("2026-11-27T12:00:01Z", "2026-11-27T12:00:00.999999Z")).toBeGreaterThan(0);
 });

@@ -11,6 +11,12 @@ export function formatDuration(seconds: number): string {
   return m > 0 ? `${m}m ${two(s)}s` : `${s}s`;
 }
 
+/** Which of two moments is earlier (negative: the first), to the microseconds that `Date` drops. */
+export function compareTimes(a: string, b: string): number {
+  const fraction = (text: string) => (/\.(\d+)/.exec(text)?.[1] ?? "").padEnd(9, "0");
+  return Date.parse(a) - Date.parse(b) || fraction(a).localeCompare(fraction(b));
+}
+
 /** "5 minutes ago", "in 3 days". Below a minute, "now". */
 export function formatRelative(at: string, now: number, language: string): string {
   const seconds = Math.round((Date.parse(at) - now) / 1000);
@@ -27,6 +33,17 @@ export function formatTime(at: string, language: string): string {
   return new Intl.DateTimeFormat(locale(language), { dateStyle: "medium", timeStyle: "short" }).format(
     new Date(at),
   );
+}
+
+/** "14:02" of today, else with the day before it. */
+export function formatClock(at: string, language: string): string {
+  const date = new Date(at);
+  const isToday = date.toDateString() === new Date().toDateString();
+  return new Intl.DateTimeFormat(locale(language), {
+    ...(!isToday && { weekday: "short", day: "numeric", month: "short" }),
+    hour: "2-digit",
+    minute: "2-digit",
+  }).format(date);
 }
 
 /** "26 Nov 2026". */

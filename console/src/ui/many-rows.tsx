@@ -1,5 +1,5 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type ReactNode, useRef } from "react";
+import { type ReactNode, useEffect, useRef } from "react";
 
 /** Rows of which only those in view exist. */
 export default function ManyRows({
@@ -7,11 +7,13 @@ export default function ManyRows({
   rowHeight,
   keyOf,
   row,
+  onEnd,
 }: {
   count: number;
   rowHeight: number;
   keyOf: (index: number) => string;
   row: (index: number) => ReactNode;
+  onEnd?: (() => void) | undefined;
 }) {
   "use no memo"; // the virtualizer's functions change what they return
   const list = useRef<HTMLDivElement>(null);
@@ -22,6 +24,10 @@ export default function ManyRows({
     overscan: 12,
     getItemKey: keyOf,
   });
+  const last = virtual.getVirtualItems().at(-1)?.index ?? 0;
+  useEffect(() => {
+    if (last >= count - 1) onEnd?.();
+  }, [last, count, onEnd]);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
     // biome-ignore lint/a11y/useSemanticElements: see Table

@@ -1,7 +1,13 @@
-import { Menu as Base } from "@base-ui/react/menu";
-import { clsx } from "clsx";
 import { Ellipsis } from "lucide-react";
-import type { ReactElement, ReactNode } from "react";
+import {
+  cloneElement,
+  type KeyboardEvent,
+  lazy,
+  type ReactElement,
+  type ReactNode,
+  Suspense,
+  useState,
+} from "react";
 
 export interface MenuEntry {
   key: string;
@@ -35,49 +41,38 @@ export function ActionMenu({ label, entries }: { label: string; entries: readonl
   );
 }
 
+const load = () => import("./menu-popup");
+const MenuPopup = lazy(load);
+
+/** What is pressed is there at once; the menu is loaded when it is first reached for. */
 export function Menu({
   trigger,
   entries,
   align = "end",
 }: {
-  trigger: ReactElement;
+  trigger: ReactElement<Record<string, unknown>>;
   entries: readonly (MenuEntry | "line")[];
   align?: "start" | "end";
 }) {
+  const [wanted, setWanted] = useState(false);
+  const want = () => setWanted(true);
+  const press = (event: KeyboardEvent) => {
+    if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
+    event.preventDefault();
+    want();
+  };
+  const closed = cloneElement(trigger, {
+    "aria-haspopup": "menu",
+    "aria-expanded": false,
+    onClick: want,
+    onKeyDown: press,
+    onPointerEnter: load,
+    onFocus: load,
+  });
+  if (!wanted) return closed;
   return (
-    <Base.Root>
-      <Base.Trigger render={trigger} />
-      <Base.Portal>
-        <Base.Positioner align={align} sideOffset={4} className="z-30">
-          <Base.Popup className="min-w-[max(12rem,var(--anchor-width))] max-w-[calc(100vw-1rem)] rounded-lg border border-line bg-sheet p-1 shadow-float outline-none">
-            {entries.map((entry, i) =>
-              entry === "line" ? (
-                // biome-ignore lint/suspicious/noArrayIndexKey: a line has nothing else to be known by
-                <Base.Separator key={`line-${i}`} className="my-1 h-px bg-line" />
-              ) : (
-                <Base.Item
-                  key={entry.key}
-                  disabled={Boolean(entry.disabled)}
-                  closeOnClick={!entry.stays}
-                  onClick={entry.onSelect}
-                  className={clsx(
-                    "flex cursor-default items-center gap-2.5 rounded-sm px-2.5 py-1.5 text-sm outline-none data-highlighted:bg-wash max-md:py-2.5",
-                    entry.danger && "text-vermilion",
-                  )}
-                >
-                  {entry.icon}
-                  <span className="min-w-0">
-                    <span className={clsx("block", entry.disabled && "text-ink-3")}>{entry.label}</span>
-                    {(entry.disabled || entry.note) && (
-                      <span className="block text-ink-3 text-xs">{entry.disabled || entry.note}</span>
-                    )}
-                  </span>
-                </Base.Item>
-              ),
-            )}
-          </Base.Popup>
-        </Base.Positioner>
-      </Base.Portal>
-    </Base.Root>
+    <Suspense fallback={closed}>
+      <MenuPopup trigger={trigger} entries={entries} align={align} />
+    </Suspense>
   );
 }

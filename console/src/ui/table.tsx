@@ -10,6 +10,8 @@ export interface Column<Item> {
   width: string;
   cell: (item: Item) => ReactNode;
   end?: boolean;
+  /** In place of the label: a box that chooses all. */
+  head?: ReactNode;
   /** The label is for screen readers only: a column of buttons. */
   hiddenLabel?: boolean;
   sortable?: boolean;
@@ -34,6 +36,8 @@ export interface TableProps<Item> {
   empty: ReactNode;
   footer?: ReactNode;
   isChosen?: (item: Item) => boolean;
+  /** There are more: called when the last rows come into view. */
+  onEnd?: (() => void) | undefined;
 }
 
 /** Above this many rows only those in view are in the page. */
@@ -47,14 +51,15 @@ export function Table<Item>(props: TableProps<Item>) {
   return (
     <div className="rounded-lg border border-line bg-sheet">
       {/* biome-ignore lint/a11y/useSemanticElements: rows in a grid, of which only those in view exist */}
-      <div role="table" aria-label={label} aria-rowcount={items.length + 1}>
+      <div role="table" aria-label={label} aria-rowcount={props.onEnd ? -1 : items.length + 1}>
         <Head {...props} columns={columns} template={template} />
-        {items.length > MANY ? (
+        {items.length > MANY || props.onEnd ? (
           <Suspense>
             <ManyRows
               count={items.length}
               rowHeight={props.rowHeight ?? 56}
               keyOf={(index) => props.rowKey(items[index] as Item)}
+              onEnd={props.onEnd}
               row={(index) => (
                 <OneRow {...props} template={template} item={items[index] as Item} index={index} />
               )}
@@ -92,7 +97,8 @@ function Head<Item>({ columns, template, sort, onSort }: TableProps<Item> & { te
               className={clsx("truncate", column.end && "text-right")}
               aria-sort={isSorted ? (sort.descending ? "descending" : "ascending") : undefined}
             >
-              {column.sortable && onSort ? (
+              {column.head}
+              {column.head ? null : column.sortable && onSort ? (
                 <button
                   type="button"
                   className="inline-flex cursor-pointer items-center gap-1 hover:text-ink"

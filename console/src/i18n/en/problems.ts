@@ -30,4 +30,27 @@ export const problems = {
   "too-many-invitations": "Too many invitations are open. Withdraw some, or wait until they are answered.",
   "too-many-attempts": "Too many attempts. Wait a minute, then try again.",
   "totp-enabled": "The second factor is on already. Remove it first.",
+  "stock-exhausted": "No GPU of this kind is free. Choose another, or wait for a place.",
+  "quota-exceeded":
+    "The quota of the studio is used up. Stop or delete what you do not need, or ask an administrator for more.",
+  "cost-limit-exceeded":
+    "All instances together would cost more an hour than the studio may spend. Stop something, or choose a cheaper GPU.",
+  "budget-exhausted":
+    "The budget of the studio does not allow it. Choose a cheaper GPU, or ask an administrator for a larger budget.",
+  "allowance-expired":
+    "What the studio may spend is not known at the moment. Try again later. What runs goes on.",
+  "instance-state":
+    "Its state does not allow this at the moment. Wait until it has come to rest, then try again.",
+  "instance-managed": "A service of the platform runs this instance. Only it can change it.",
+  "hold-not-offered": "GPUs of this kind cannot be kept. Stop the instance without keeping it.",
+  "isolation-unavailable": "This datacenter does not run images of your own. Choose another.",
+  "gpu-spec-retired": "This GPU is no longer offered. Choose another.",
+  "datacenter-draining": "This datacenter takes nothing new. Choose another.",
+  "storage-not-available": "The storage is not ready yet. Wait a moment, then try again.",
+  "storage-in-use": "Another instance uses this storage. Stop it first, or choose another storage.",
+  "storage-deleting": "This storage is being deleted. Choose another.",
+  "storage-failed": "This storage has failed. Choose another.",
+  "storage-spec-retired": "This kind of storage is no longer offered. Choose another.",
+  "registry-credential-missing": "Its registry credential was deleted. Choose another in the settings.",
+  "too-many-streams": "Too many pages of the studio follow it at once. Close some.",
 } as const;

@@ -1,0 +1,38 @@
+import { makeSortedId, now, type World } from "./world.ts";
+
+/** What a test changes in the world, as others of the studio or the platform would. */
+export interface Change {
+  /** Free units of a specification, in one datacenter or in all. */
+  stock?: { spec: string; datacenter?: string; available: number };
+  /** So many stopped instances more. */
+  instances?: number;
+  limits?: World["limits"];
+  /** Forgets all events, as a restored platform does. */
+  forgetEvents?: boolean;
+  /** Everything of the studio is gone: it has just begun. */
+  empty?: boolean;
+}
+
+export function change(world: World, { stock, instances = 0, limits, forgetEvents, empty }: Change) {
+  if (stock)
+    for (const row of world.stock)
+      if (row.gpu_spec.name === stock.spec && (!stock.datacenter || row.datacenter.name === stock.datacenter))
+        row.available = stock.available;
+  const model = world.instances.find(
+    (kept) => kept.it.state === "stopped" && !kept.it.reason && !kept.it.hold,
+  );
+  for (let i = 0; model && i < instances; i++) {
+    const it = {
+      ...model.it,
+      id: makeSortedId<typeof model.it.id>("inst", now(), ++world.next),
+      name: `sheet-${i}`,
+    };
+    world.instances.push({ ...model, it, runs: [] });
+  }
+  if (limits) world.limits = limits;
+  if (forgetEvents) world.events = [];
+  if (empty) {
+    world.instances = [];
+    world.storages = [];
+  }
+}

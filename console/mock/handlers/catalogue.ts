@@ -1,0 +1,35 @@
+import type { Use } from "../../src/api/generated/types";
+import type { Handlers } from "../handlers.ts";
+import { page, pageOf } from "../page.ts";
+import { type Context, Refusal } from "../types.ts";
+import type { World } from "../world.ts";
+
+/** Whether it counts: those that are not stopped, or hold their unit. */
+const counts = (kept: World["instances"][number]) => kept.it.state !== "stopped" || kept.it.hold !== null;
+
+export function usedBy({ world, caller }: Context): Use {
+  const own = world.instances.filter((kept) => kept.tenant_id === caller.session.tenant_id);
+  const gpus: Record<string, number> = {};
+  let cents = 0;
+  for (const kept of own.filter(counts)) {
+    const spec = world.specs.find((it) => it.id === kept.it.gpu_spec.id);
+    if (!spec) continue;
+    gpus[spec.gpu_model] = (gpus[spec.gpu_model] ?? 0) + spec.gpu_count;
+    cents += Math.round(Number(kept.it.price_per_hour) * 100);
+  }
+  return { instances: own.length, gpus, cost_per_hour: { USD: (cents / 100).toFixed(2) } };
+}
+
+export const catalogueHandlers = {
+  listGpuSpecs: ({ world, query }) => pageOf(world.specs, query),
+  listStock: ({ world, query }) => pageOf(world.stock, query),
+  listServices: ({ world, query }) => pageOf(world.services, query),
+  listDatacenters: ({ world, query }) => pageOf(world.datacenters, query),
+  listStorageSpecs: ({ world, query }) => pageOf(world.storageSpecs, query),
+  listRegistryCredentials: () => page([]),
+  getQuota: (context) => ({ limits: context.world.limits, used: usedBy(context) }),
+  getBudget: ({ world, caller }) => {
+    if (!world.budget || world.tenants[0]?.id !== caller.session.tenant_id) throw new Refusal("not-found");
+    return world.budget;
+  },
+} satisfies Partial<Handlers>;

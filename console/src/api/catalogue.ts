@@ -1,0 +1,110 @@
+import { queryOptions } from "@tanstack/react-query";
+import { call } from "./client";
+import {
+  getBudget,
+  getQuota,
+  getStorageQuota,
+  listDatacenters,
+  listGpuSpecs,
+  listRegistryCredentials,
+  listServices,
+  listStock,
+  listStorageSpecs,
+  listStorages,
+  quoteInstance,
+} from "./generated/operations";
+import type { Budget, NewInstance } from "./generated/types";
+import type { Operation } from "./operation";
+import { ApiError } from "./problem";
+
+interface Paged {
+  query?: { limit?: number; cursor?: string };
+}
+interface Page<Item> {
+  items: Item[];
+  next_cursor: string | null;
+}
+
+/** Lists that a form shows whole: the API gives at most 200 at a time. */
+async function all<Request extends Paged, Item>(
+  operation: Operation<Request, Page<Item>>,
+  query: NonNullable<Request["query"]>,
+  signal: AbortSignal,
+): Promise<Item[]> {
+  const items: Item[] = [];
+  let cursor: string | null = null;
+  do {
+    const request = { query: { ...query, limit: 200, ...(cursor && { cursor }) } } as Request;
+    const page: Page<Item> = await call(operation as Operation<Paged, Page<Item>>, request, { signal });
+    items.push(...page.items);
+    cursor = page.next_cursor;
+  } while (cursor);
+  return items;
+}
+
+/** Specifications for sale. */
+export const gpuSpecs = queryOptions({
+  queryKey: ["gpu-specs"],
+  queryFn: ({ signal }) => all(listGpuSpecs, { state: "active" }, signal),
+});
+
+/** How many units of each specification are free in each datacenter. */
+export const stock = queryOptions({
+  queryKey: ["stock"],
+  staleTime: 5_000,
+  queryFn: ({ signal }) => all(listStock, {}, signal),
+});
+
+export const services = queryOptions({
+  queryKey: ["services"],
+  queryFn: ({ signal }) => all(listServices, {}, signal),
+});
+
+export const datacenters = queryOptions({
+  queryKey: ["datacenters"],
+  queryFn: ({ signal }) => all(listDatacenters, {}, signal),
+});
+
+export const storages = queryOptions({
+  queryKey: ["storages"],
+  queryFn: ({ signal }) => all(listStorages, {}, signal),
+});
+
+export const storageSpecs = queryOptions({
+  queryKey: ["storage-specs"],
+  queryFn: ({ signal }) => all(listStorageSpecs, { state: "active" }, signal),
+});
+
+export const registryCredentials = queryOptions({
+  queryKey: ["registry-credentials"],
+  queryFn: ({ signal }) => all(listRegistryCredentials, {}, signal),
+});
+
+/** What the tenant may use at a time, and uses. */
+export const quota = queryOptions({
+  queryKey: ["quota"],
+  queryFn: ({ signal }) => call(getQuota, {}, { signal }),
+});
+
+export const storageQuota = queryOptions({
+  queryKey: ["quota", "storage"],
+  queryFn: ({ signal }) => call(getStorageQuota, {}, { signal }),
+});
+
+/** Null for a tenant without a budget. */
+export const budget = queryOptions({
+  queryKey: ["budget"],
+  queryFn: ({ signal }): Promise<Budget | null> =>
+    call(getBudget, {}, { signal }).catch((error: unknown) => {
+      if (error instanceof ApiError && error.status === 404) return null;
+      throw error;
+    }),
+});
+
+/** What an order would cost, and whether it would start now. */
+export const quote = (order: NewInstance) =>
+  queryOptions({
+    queryKey: ["quote", order],
+    staleTime: 10_000,
+    queryFn: ({ signal }) => call(quoteInstance, { body: order }, { signal }),
+  });

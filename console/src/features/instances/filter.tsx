@@ -1,0 +1,100 @@
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { clsx } from "clsx";
+import { Search } from "lucide-react";
+import { useEffect, useRef, useState } from "react";
+import type { InstanceState } from "@/api/generated/types";
+import type { InstanceFilter } from "@/api/instances/cache";
+import { useText } from "@/i18n";
+
+const route = getRouteApi("/_app/instances/");
+
+/** While somebody types, the address is left alone for this long. */
+const TYPING = 250;
+
+/** Those that people look for; others can be given in the address. */
+const offered = ["running", "pending", "starting", "stopped"] as const satisfies InstanceState[];
+
+export function Filter({ filter }: { filter: InstanceFilter }) {
+  const { t } = useText();
+  const navigate = route.useNavigate();
+  const words: Record<InstanceState, string> = {
+    pending: t("instances.pending"),
+    starting: t("instances.starting"),
+    running: t("instances.running"),
+    stopping: t("instances.stopping"),
+    stopped: t("instances.stopped"),
+    deleting: t("instances.deleting"),
+  };
+  const name = filter.name || undefined;
+  const states: (InstanceState | undefined)[] = [undefined, ...offered];
+  if (filter.state && !states.includes(filter.state)) states.push(filter.state);
+  return (
+    <div className="mb-3 flex min-h-11 flex-wrap items-center gap-x-4 gap-y-2">
+      <NameField
+        value={filter.name ?? ""}
+        onChange={(next) =>
+          void navigate({
+            search: { ...(next && { name: next }), ...(filter.state && { state: filter.state }) },
+            replace: true,
+          })
+        }
+      />
+      <nav
+        aria-label={t("instances.filterState")}
+        className="-mx-1 flex max-w-full gap-1 overflow-x-auto px-1 py-1 text-sm"
+      >
+        {states.map((state) => (
+          <Link
+            key={state ?? "all"}
+            to="/instances"
+            search={{ ...(name && { name }), ...(state && { state }) }}
+            replace
+            aria-current={filter.state === state ? "true" : undefined}
+            className={clsx(
+              "flex h-7 shrink-0 items-center whitespace-nowrap rounded-md px-2.5 max-md:h-9",
+              filter.state === state
+                ? "bg-wash font-medium text-ink"
+                : "text-ink-2 hover:bg-wash hover:text-ink",
+            )}
+          >
+            {state ? words[state] : t("instances.allStates")}
+          </Link>
+        ))}
+      </nav>
+    </div>
+  );
+}
+
+function NameField({ value, onChange }: { value: string; onChange: (name: string) => void }) {
+  const { t } = useText();
+  const [text, setText] = useState(value);
+  const [shown, setShown] = useState(value);
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  // the address has changed by itself: the back button, a link
+  if (shown !== value) {
+    setShown(value);
+    setText(value);
+  }
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const change = (next: string) => {
+    setText(next);
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => {
+      setShown(next.trim());
+      onChange(next.trim());
+    }, TYPING);
+  };
+  return (
+    <label className="flex h-8 w-64 items-center gap-2 rounded-md border border-line bg-sheet px-2 text-sm focus-within:outline-2 focus-within:outline-ultra hover:border-line-strong max-md:h-10 max-md:w-full">
+      <Search className="size-4 shrink-0 text-ink-3" aria-hidden="true" />
+      <input
+        type="search"
+        aria-label={t("instances.filterName")}
+        placeholder={t("instances.filterName")}
+        value={text}
+        onChange={(event) => change(event.target.value)}
+        className="w-full min-w-0 bg-transparent outline-none placeholder:text-ink-3"
+      />
+    </label>
+  );
+}

@@ -1,0 +1,53 @@
+import { Menu as Base } from "@base-ui/react/menu";
+import { clsx } from "clsx";
+import { type ReactElement, useState } from "react";
+import type { MenuEntry } from "./menu";
+
+/** The menu itself, open from the start: what is pressed to open it was there before. */
+export default function MenuPopup({
+  trigger,
+  entries,
+  align,
+}: {
+  trigger: ReactElement;
+  entries: readonly (MenuEntry | "line")[];
+  align: "start" | "end";
+}) {
+  const [open, setOpen] = useState(true);
+  return (
+    <Base.Root open={open} onOpenChange={setOpen}>
+      <Base.Trigger render={trigger} />
+      <Base.Portal>
+        <Base.Positioner align={align} sideOffset={4} className="z-30">
+          <Base.Popup className="min-w-[max(12rem,var(--anchor-width))] max-w-[calc(100vw-1rem)] rounded-lg border border-line bg-sheet p-1 shadow-float outline-none">
+            {entries.map((entry, i) =>
+              entry === "line" ? (
+                // biome-ignore lint/suspicious/noArrayIndexKey: a line has nothing else to be known by
+                <Base.Separator key={`line-${i}`} className="my-1 h-px bg-line" />
+              ) : (
+                <Base.Item
+                  key={entry.key}
+                  disabled={Boolean(entry.disabled)}
+                  closeOnClick={!entry.stays}
+                  onClick={entry.onSelect}
+                  className={clsx(
+                    "flex cursor-default items-center gap-2.5 rounded-sm px-2.5 py-1.5 text-sm outline-none data-highlighted:bg-wash max-md:py-2.5",
+                    entry.danger && "text-vermilion",
+                  )}
+                >
+                  {entry.icon}
+                  <span className="min-w-0">
+                    <span className={clsx("block", entry.disabled && "text-ink-3")}>{entry.label}</span>
+                    {(entry.disabled || entry.note) && (
+                      <span className="block text-ink-3 text-xs">{entry.disabled || entry.note}</span>
+                    )}
+                  </span>
+                </Base.Item>
+              ),
+            )}
+          </Base.Popup>
+        </Base.Positioner>
+      </Base.Portal>
+    </Base.Root>
+  );
+}
