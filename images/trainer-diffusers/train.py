@@ -63,11 +63,19 @@ def train(training: "Training", every: int, termination: Termination) -> None:
 
 def last_words(error: Exception) -> str:
     """What the log ends with: the end of it is shown to the user."""
-    torch = sys.modules.get("torch")
-    if torch and isinstance(error, torch.OutOfMemoryError):
+    if is_out_of_memory(error):
         return "The GPU has not enough free memory for this training."
     traceback.print_exception(error)
     return f"The training failed: {error}"
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """PyTorch's allocator raises OutOfMemoryError. What CUDA refuses outside it, a context say, is an AcceleratorError."""
+    torch = sys.modules.get("torch")
+    if not torch:
+        return False
+    refused = isinstance(error, torch.AcceleratorError) and "CUDA error: out of memory" in str(error)
+    return refused or isinstance(error, torch.OutOfMemoryError)
 
 
 if __name__ == "__main__":

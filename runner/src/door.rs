@@ -52,7 +52,7 @@ pub(crate) enum Error {
 pub(crate) const INCOMPLETE: &str = "gang-incomplete";
 /// Code of a result that the service does not find.
 pub(crate) const UPLOAD_MISSING: &str = "upload-missing";
-/// Bytes of a message that the service takes, at most.
+/// Maximum length of a message, in bytes: the service refuses longer ones.
 const MESSAGE: usize = 1_000;
 
 /// An attempt of a job.
@@ -131,6 +131,9 @@ pub(crate) struct Input {
     pub(crate) name: String,
     /// In hexadecimal, if it is known.
     sha256: Option<String>,
+    /// Of the content that was seen when the file was ready. A service of the previous release does not tell it.
+    #[serde(default)]
+    etag: Option<String>,
     url: String,
 }
 
@@ -376,8 +379,13 @@ impl Session {
 
     async fn fetch_once(&self, input: &Input) -> Result<Bytes, Error> {
         let lost = |error: reqwest::Error| Error::Unavailable(error.without_url().into());
-        let answer = self.door.http.get(&input.url).timeout(self.door.away).send().await.map_err(lost)?;
+        let mut get = self.door.http.get(&input.url).timeout(self.door.away);
+        if let Some(etag) = &input.etag {
+            get = get.header(header::IF_MATCH, etag);
+        }
+        let answer = get.send().await.map_err(lost)?;
         match answer.status() {
+            StatusCode::PRECONDITION_FAILED => Err(missing(format!("{} was replaced.", input.name))),
             StatusCode::NOT_FOUND => Err(missing(format!("{} is not there any more.", input.name))),
             _ => accepted(answer).await?.bytes().await.map_err(lost),
         }

@@ -1,7 +1,10 @@
 //! Stable Diffusion WebUI, by its API. It has one queue and one progress for all requests, so it gets one request at a time,
 //! and a caller that hangs up does not stop it.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use bytes::Bytes;
@@ -15,10 +18,12 @@ use crate::fault::{self, Fault};
 const LONGEST: Duration = Duration::from_secs(1_800);
 /// Limit of other calls.
 const SHORT: Duration = Duration::from_secs(10);
-/// The checkpoint that is loaded.
+/// The checkpoint that the engine has when it starts, and goes back to after each request.
 const LOADED: &str = "default";
 /// What the engine answers, with the status 500, to a file that is no picture.
 const UNREADABLE: [&str; 2] = ["Invalid encoded image", "image file is truncated"];
+/// What the engine answers if the result of a checkpoint is no number.
+const NO_NUMBERS: &str = "NansException";
 /// Codes of attempts: the engine or program has failed, its GPU does not work, there is too little memory.
 pub(crate) const ENGINE_FAILED: &str = "engine-failed";
 const GPU_FAILED: &str = "gpu-failed";
@@ -72,6 +77,23 @@ struct Checkpoint {
 pub(crate) struct WebUi {
     http: reqwest::Client,
     base: String,
+    loaded: Loaded,
+}
+
+/// The checkpoint that the engine has loaded; none if that is not known.
+#[derive(Clone)]
+struct Loaded(Arc<Mutex<Option<String>>>);
+
+impl Loaded {
+    /// Forgets it until a generation with `name` has its answer, as that may not come. Returns whether it was another one.
+    fn replace(&self, name: &str) -> bool {
+        let before = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        before.is_none_or(|before| before != name)
+    }
+
+    fn is(&self, name: &str) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(name.to_owned());
+    }
 }
 
 /// The picture that a generation begins with, and where it is repainted. Files.
@@ -87,9 +109,31 @@ pub(crate) struct Steps {
     pub(crate) steps: u32,
 }
 
+/// What the engine tells of its work. `job_count` is -1 while it loads a checkpoint, and 0 when it is idle.
+#[derive(Deserialize)]
+struct State {
+    job_count: i64,
+    job_no: u32,
+    sampling_step: u32,
+    sampling_steps: u32,
+}
+
+impl State {
+    fn steps(&self) -> Option<Steps> {
+        let count = u32::try_from(self.job_count).ok().filter(|count| *count > 0)?;
+        // before the first step, `sampling_steps` is that of the request before
+        if (self.job_no, self.sampling_step) == (0, 0) {
+            return None;
+        }
+        let steps = self.sampling_steps;
+        Some(Steps { step: self.job_no * steps + self.sampling_step, steps: count * steps })
+    }
+}
+
 impl WebUi {
     pub(crate) fn new(http: reqwest::Client, base: &Url) -> Self {
-        Self { http, base: base.as_str().trim_end_matches('/').to_owned() }
+        let loaded = Loaded(Arc::new(Mutex::new(Some(LOADED.to_owned()))));
+        Self { http, base: base.as_str().trim_end_matches('/').to_owned(), loaded }
     }
 
     /// Whether it answers.
@@ -116,18 +160,28 @@ impl WebUi {
             None => ("txt2img", txt2img(parameters)),
             Some(init) => ("img2img", img2img(parameters, init)),
         };
-        if let Some(model) = parameters.get("model").and_then(Value::as_str).filter(|model| *model != LOADED)
-        {
+        let model = parameters.get("model").and_then(Value::as_str).unwrap_or(LOADED);
+        if model != LOADED {
             body["override_settings"] = json!({ "sd_model_checkpoint": self.checkpoint(model).await? });
         }
+        let loads = self.loaded.replace(model);
         let url = format!("{}/sdapi/v1/{method}", self.base);
         let lost = |error: reqwest::Error| Failure::of_engine(format!("The engine does not answer: {error}"));
         let response = self.http.post(url).timeout(LONGEST).json(&body).send().await.map_err(lost)?;
         let status = response.status();
         let bytes = response.bytes().await.map_err(lost)?;
         if !status.is_success() {
-            return Err(refused(status.as_u16(), &without(&String::from_utf8_lossy(&bytes), parameters)));
+            let text = without(&String::from_utf8_lossy(&bytes), parameters);
+            let failure = failed(status.as_u16(), &text, loads);
+            if failure.is_fatal {
+                // it is started again
+                self.loaded.is(LOADED);
+            } else if !loads {
+                self.loaded.is(model);
+            }
+            return Err(failure);
         }
+        self.loaded.is(model);
         let answer: Answer = serde_json::from_slice(&bytes)
             .map_err(|error| Failure::of_engine(format!("The engine's answer cannot be read: {error}")))?;
         let picture = |text: &String| BASE64.decode(text);
@@ -154,23 +208,23 @@ impl WebUi {
         found.ok_or_else(|| Failure::of_job("model-missing", format!("The worker has no model {name}.")))
     }
 
-    /// How far it is; none if it works on nothing.
+    /// How far it is; none before its first step, or if it works on nothing.
     pub(crate) async fn steps(&self) -> Option<Steps> {
+        self.state().await?.steps()
+    }
+
+    /// Whether it works on something.
+    pub(crate) async fn is_busy(&self) -> bool {
+        self.state().await.is_some_and(|state| state.job_count > 0)
+    }
+
+    async fn state(&self) -> Option<State> {
         #[derive(Deserialize)]
         struct Answer {
             state: State,
         }
-        #[derive(Deserialize)]
-        struct State {
-            job_count: i64,
-            job_no: u32,
-            sampling_step: u32,
-            sampling_steps: u32,
-        }
         let Answer { state } = self.get("progress?skip_current_image=true").await.ok()?;
-        let count = u32::try_from(state.job_count).ok().filter(|count| *count > 0)?;
-        let steps = state.sampling_steps;
-        Some(Steps { step: state.job_no * steps + state.sampling_step, steps: count * steps })
+        Some(state)
     }
 
     /// Has it read its folder of adapters again.
@@ -226,6 +280,16 @@ fn without(text: &str, parameters: &Map<String, Value>) -> String {
     })
 }
 
+/// What an answer means to a request that needs another checkpoint than the one before, or the same. One that cannot be loaded leaves
+/// the WebUI with parts of the one before: it answers, but its next requests for that one fail or make other pictures (seen with
+/// 1.10.1). One that computes no numbers is loaded.
+fn failed(status: u16, text: &str, loads: bool) -> Failure {
+    let failure = refused(status, text);
+    let may_lack = loads && failure.is_retryable && !text.contains(NO_NUMBERS);
+    let is_fatal = failure.is_fatal || may_lack;
+    Failure { is_fatal, ..failure }
+}
+
 fn refused(status: u16, text: &str) -> Failure {
     let is_unreadable = UNREADABLE.iter().any(|part| text.contains(part));
     let fault = fault::of(text);
@@ -244,6 +308,13 @@ fn refused(status: u16, text: &str) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use std::{future::poll_fn, pin::pin, task::Poll};
+
+    use tokio::{
+        io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
+        net::TcpListener,
+    };
+
     use super::*;
 
     #[test]
@@ -278,6 +349,119 @@ mod tests {
         assert_eq!((failed.code, failed.is_retryable), ("engine-failed", true));
         let unreadable = refused(500, r#"{"error":"HTTPException","detail":"Invalid encoded image"}"#);
         assert_eq!((unreadable.code, unreadable.is_retryable), ("invalid-parameters", false));
+    }
+
+    #[test]
+    fn a_checkpoint_that_cannot_be_loaded_ends_the_process() {
+        // as the WebUI 1.10.1 answers for half a file
+        let text = r#"{"error":"SafetensorError","detail":"","body":"","errors":"Error while deserializing header: incomplete metadata, file not fully covered"}"#;
+        let failure = failed(500, text, true);
+        assert_eq!((failure.code, failure.is_retryable, failure.is_fatal), ("engine-failed", true, true));
+        assert!(failed(500, r#"{"error":"OutOfMemoryError"}"#, true).is_fatal);
+        assert!(!failed(500, text, false).is_fatal);
+        let nan = r#"{"error":"NansException","detail":"","body":"","errors":"A tensor with NaNs was produced in Unet. Use --disable-nan-check commandline argument to disable this check."}"#;
+        assert!(!failed(500, nan, true).is_fatal);
+        assert!(!failed(422, "steps", true).is_fatal);
+        assert!(!failed(500, r#"{"detail":"Invalid encoded image"}"#, true).is_fatal);
+    }
+
+    /// A WebUI with a checkpoint `other`, which answers generations with these, in their order.
+    async fn engine(answers: Vec<(u16, &'static str)>) -> WebUi {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base = Url::parse(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+        tokio::spawn(async move {
+            let mut answers = answers.into_iter();
+            while let Ok((stream, _)) = listener.accept().await {
+                let mut stream = BufReader::new(stream);
+                let (mut head, mut length) = (String::new(), 0);
+                while !head.ends_with("\r\n\r\n")
+                    && stream.read_line(&mut head).await.is_ok_and(|read| read > 0)
+                {
+                    let line = head.trim_end().lines().last().unwrap_or_default().to_lowercase();
+                    if let Some(value) = line.strip_prefix("content-length: ") {
+                        length = value.parse().unwrap();
+                    }
+                }
+                if head.is_empty() {
+                    continue;
+                }
+                if stream.read_exact(&mut vec![0; length]).await.is_err() {
+                    continue;
+                }
+                let models = (200, r#"[{"title":"other.safetensors","model_name":"other"}]"#);
+                let (status, body) = if head.starts_with("GET") { models } else { answers.next().unwrap() };
+                let length = body.len();
+                let answer = format!(
+                    "HTTP/1.1 {status} x\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+                );
+                stream.write_all(answer.as_bytes()).await.ok();
+            }
+        });
+        WebUi::new(reqwest::Client::new(), &base)
+    }
+
+    /// Whether the WebUI is killed after a generation with this checkpoint.
+    async fn is_killed(engine: &WebUi, model: &str) -> bool {
+        let parameters = json!({ "prompt": "a fox", "model": model });
+        let made = engine.generate(parameters.as_object().unwrap(), None).await;
+        made.is_err_and(|failure| failure.is_fatal)
+    }
+
+    const MADE: (u16, &str) = (200, r#"{"images":["YWJj"]}"#);
+    /// As the WebUI 1.10.1 answers on a machine that has too little memory for the checkpoint.
+    const NO_MEMORY: (u16, &str) = (
+        500,
+        r#"{"error":"MemoryError","detail":"","body":"","errors":"Cannot allocate memory (os error 12)"}"#,
+    );
+
+    #[tokio::test]
+    async fn a_default_checkpoint_that_cannot_be_loaded_again_ends_the_process() {
+        let engine = engine(vec![MADE, MADE, NO_MEMORY]).await;
+        assert!(!is_killed(&engine, "default").await);
+        assert!(!is_killed(&engine, "other").await);
+        assert!(is_killed(&engine, "default").await, "the WebUI goes back to its default");
+    }
+
+    #[tokio::test]
+    async fn a_fault_without_loading_a_checkpoint_does_not_end_the_process() {
+        let engine = engine(vec![NO_MEMORY, MADE, NO_MEMORY, NO_MEMORY, NO_MEMORY]).await;
+        assert!(!is_killed(&engine, "default").await);
+        assert!(!is_killed(&engine, "other").await);
+        assert!(!is_killed(&engine, "other").await, "the WebUI has the checkpoint");
+        assert!(is_killed(&engine, "default").await);
+        assert!(!is_killed(&engine, "default").await, "the WebUI has been started again");
+    }
+
+    #[tokio::test]
+    async fn a_generation_that_is_left_may_have_loaded_a_checkpoint() {
+        let engine = engine(vec![NO_MEMORY, NO_MEMORY]).await;
+        let parameters = json!({ "prompt": "a fox" });
+        {
+            let mut left = pin!(engine.generate(parameters.as_object().unwrap(), None));
+            assert!(poll_fn(|context| Poll::Ready(left.as_mut().poll(context).is_pending())).await);
+        }
+        assert!(is_killed(&engine, "default").await);
+    }
+
+    #[test]
+    fn steps_are_known_from_the_first_one_on() {
+        let steps = |job_count, job_no, sampling_step, sampling_steps| {
+            State { job_count, job_no, sampling_step, sampling_steps }.steps()
+        };
+        let at = |step, steps| Some(Steps { step, steps });
+        // what the WebUI 1.10.1 tells of two pictures of 6 steps, after a request of 4 steps
+        let told = [
+            (0, 1, 0, 4),
+            (-1, 0, 0, 4),
+            (2, 0, 0, 4),
+            (2, 0, 0, 6),
+            (2, 0, 1, 6),
+            (2, 1, 0, 6),
+            (2, 1, 5, 6),
+            (0, 2, 0, 6),
+        ];
+        let known = told.map(|(count, no, step, total)| steps(count, no, step, total));
+        assert_eq!(known, [None, None, None, None, at(1, 12), at(6, 12), at(11, 12), None]);
     }
 
     #[test]

@@ -75,6 +75,8 @@ const TABLE: &[(Fault, &[&str])] = &[
         &["DefaultCPUAllocator: can't allocate memory", "DefaultCPUAllocator: not enough memory"],
     ),
     (Fault::Memory, &["std::bad_alloc", "\nMemoryError", "\"MemoryError\"", "Cannot allocate memory"]),
+    // NumPy
+    (Fault::Memory, &["_ArrayMemoryError"]),
     // 46 cudaErrorDevicesUnavailable, 100 cudaErrorNoDevice, 214 cudaErrorECCUncorrectable
     (
         Fault::Gpu,
@@ -98,6 +100,8 @@ const TABLE: &[(Fault, &[&str])] = &[
     (Fault::Gpu, &["CUDA_ERROR_NVLINK_UNCORRECTABLE", "CUDA_ERROR_UNKNOWN", "CUDA_ERROR_CONTAINED"]),
     // PyTorch and the WebUI without a GPU
     (Fault::Gpu, &["No CUDA GPUs are available", "Torch is not able to use GPU"]),
+    // NVML_ERROR_OPERATING_SYSTEM, when the container has no device files any more
+    (Fault::Gpu, &["GPU access blocked by the operating system"]),
     // NVML_ERROR_GPU_IS_LOST, NVML_ERROR_RESET_REQUIRED, and `nvidia-smi`; the text of Xid 79
     (
         Fault::Gpu,
@@ -137,6 +141,8 @@ const TABLE: &[(Fault, &[&str])] = &[
         ],
     ),
     (Fault::Driver, &["Driver Not Loaded", "couldn't communicate with the NVIDIA driver"]),
+    // NVML_ERROR_LIBRARY_NOT_FOUND
+    (Fault::Driver, &["NVML Shared Library Not Found"]),
     // 700 cudaErrorIllegalAddress, 716 cudaErrorMisalignedAddress, 715, 717, 718, 714, 719 cudaErrorLaunchFailure, 702
     (
         Fault::Kernel,
@@ -276,6 +282,65 @@ mod tests {
         for (text, fault) in cases {
             assert_eq!(of(text), fault, "{text}");
             assert_eq!(of(&format!("{text}{hint}")), fault, "{text}");
+        }
+    }
+
+    /// Seen with PyTorch 2.11.0+cu130, driver 580.159.04, on an NVIDIA H200, each provoked in a process of its own.
+    #[test]
+    fn messages_of_a_real_gpu_have_their_faults() {
+        let hint = "CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below might be incorrect.\n\
+                    For debugging consider passing CUDA_LAUNCH_BLOCKING=1\n\
+                    Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n\n";
+        let accelerator = |what: &str, name: &str| {
+            format!(
+                "torch.AcceleratorError: CUDA error: {what}\nSearch for `{name}' in https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html for more information.\n{hint}"
+            )
+        };
+        let cases = [
+            (
+                "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 9313.23 GiB. GPU 0 has a total capacity of 139.80 GiB of which 94.53 GiB is free. Process 696 has 552.00 MiB memory in use. Including non-PyTorch memory, this process has 518.00 MiB memory in use. Of the allocated memory 0 bytes is allocated by PyTorch, and 0 bytes is reserved by PyTorch but unallocated. If reserved but unallocated memory is large try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.".to_owned(),
+                Some(Fault::Memory),
+            ),
+            // backend:cudaMallocAsync
+            ("torch.OutOfMemoryError: Allocation on device 0 would exceed allowed memory. (out of memory)\nCurrently allocated     : 0 bytes\nRequested               : 931.32 GiB".to_owned(), Some(Fault::Memory)),
+            // another process has all memory
+            (accelerator("out of memory", "cudaErrorMemoryAllocation"), Some(Fault::Memory)),
+            ("RuntimeError: [enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate 10000000000000000 bytes. Error code 12 (Cannot allocate memory)".to_owned(), Some(Fault::Memory)),
+            ("numpy._core._exceptions._ArrayMemoryError: Unable to allocate 71.1 PiB for an array with shape (10000000000000000,) and data type float64".to_owned(), Some(Fault::Memory)),
+            ("cupy.cuda.memory.OutOfMemoryError: Out of memory allocating 10,000,000,000,000 bytes (allocated so far: 0 bytes).".to_owned(), Some(Fault::Memory)),
+            ("jax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 3.64TiB with allocator GPU_0_bfc on device 0.".to_owned(), Some(Fault::Memory)),
+            ("numba.cuda.cudadrv.driver.CudaAPIError: [<CUresult.CUDA_ERROR_OUT_OF_MEMORY: 2>] Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY".to_owned(), Some(Fault::Memory)),
+            (
+                format!("/pytorch/aten/src/ATen/native/cuda/Indexing.cu:1515: indexSelectSmallIndex: block: [0,0,0], thread: [3,0,0] Assertion `srcIndex < srcSelectDimSize` failed.\n{}", accelerator("device-side assert triggered", "cudaErrorAssert")),
+                Some(Fault::Assertion),
+            ),
+            (accelerator("an illegal memory access was encountered", "cudaErrorIllegalAddress"), Some(Fault::Kernel)),
+            // kernels of CUDA C++
+            ("sync: 716 cudaErrorMisalignedAddress: misaligned address".to_owned(), Some(Fault::Kernel)),
+            ("sync: 719 cudaErrorLaunchFailure: unspecified launch failure".to_owned(), Some(Fault::Kernel)),
+            ("sync: 715 cudaErrorIllegalInstruction: an illegal instruction was encountered".to_owned(), Some(Fault::Kernel)),
+            // CUDA_VISIBLE_DEVICES is empty, or names what there is not; no /dev/nvidia0
+            ("RuntimeError: No CUDA GPUs are available".to_owned(), Some(Fault::Gpu)),
+            ("cupy_backends.cuda.api.runtime.CUDARuntimeError: cudaErrorNoDevice: no CUDA-capable device is detected".to_owned(), Some(Fault::Gpu)),
+            ("RuntimeError: jaxlib/cuda/versions_helpers.cc:135: operation cuInit(0) failed: CUDA_ERROR_NO_DEVICE".to_owned(), Some(Fault::Gpu)),
+            // no /dev/nvidiactl
+            ("Failed to initialize NVML: GPU access blocked by the operating system".to_owned(), Some(Fault::Gpu)),
+            // no /dev/nvidia-uvm
+            ("RuntimeError: CUDA unknown error - this may be due to an incorrectly set up environment, e.g. changing env variable CUDA_VISIBLE_DEVICES after program start. Setting the available devices to be zero.".to_owned(), Some(Fault::Gpu)),
+            // no libraries of the driver
+            ("RuntimeError: Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU and installed a driver from http://www.nvidia.com/Download/index.aspx".to_owned(), Some(Fault::Driver)),
+            ("pynvml.NVMLError_LibraryNotFound: NVML Shared Library Not Found".to_owned(), Some(Fault::Driver)),
+            // mistakes of programs
+            (format!("torch.AcceleratorError: CUDA error: invalid device ordinal\nGPU device may be out of range, do you have enough GPUs?\n{hint}"), None),
+            ("pynvml.NVMLError_Uninitialized: Uninitialized".to_owned(), None),
+            ("RuntimeError: Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the 'spawn' start method".to_owned(), None),
+            ("RuntimeError: DataLoader worker (pid 1465) is killed by signal: Killed. ".to_owned(), None),
+            ("vm:1690:1690 [0] init.cc:904 NCCL WARN Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 60".to_owned(), None),
+            ("torch.distributed.DistBackendError: NCCL error in: /pytorch/torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:3135, invalid usage (run with NCCL_DEBUG=WARN for details), NCCL version 2.28.9".to_owned(), None),
+            ("torch.distributed.DistStoreError: Timed out after 9 seconds waiting for clients. 1/2 clients joined.".to_owned(), None),
+        ];
+        for (text, fault) in cases {
+            assert_eq!(of(&text), fault, "{text}");
         }
     }
 }

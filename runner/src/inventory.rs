@@ -14,7 +14,7 @@ use crate::{
     runner::Engines,
 };
 
-/// Names of a kind that the service takes, at most.
+/// Maximum number of names of one kind: the service refuses more.
 const MOST: usize = 1_000;
 
 /// Names by kind, sorted. None: not known.

@@ -1,8 +1,10 @@
 //! Models of tenants, as adapters of the WebUI: laid into its folder for one attempt, and named in the prompt. No other
-//! attempt finds them there.
+//! attempt finds them there, nor knows their names: the WebUI keeps those of a prompt for the next one that names them, although
+//! their files are gone (seen with 1.10.1).
 
 use std::path::Path;
 
+use ids::JobId;
 use serde_json::{Map, Value};
 
 use crate::{
@@ -31,13 +33,15 @@ pub(crate) async fn place(
         let detail = "The worker loads no models of tenants.".to_owned();
         return Err(Error::Refused { code: "model-missing".to_owned(), detail });
     };
-    let names: String = models.iter().map(name).collect();
+    let names: String = models.iter().map(|model| tag(model, attempt.job_id)).collect();
     remove(folder).map_err(|error| Error::Unavailable(error.into()))?;
     for input in session.inputs(attempt).await?.models {
         let content = session.fetch(attempt, &input).await?;
         let id = input.id.as_str().filter(|id| id.starts_with(PREFIX)).unwrap_or_default();
         std::fs::create_dir_all(folder)
-            .and_then(|()| std::fs::write(folder.join(format!("{id}.safetensors")), &content))
+            .and_then(|()| {
+                std::fs::write(folder.join(format!("{}.safetensors", name(id, attempt.job_id))), &content)
+            })
             .map_err(|error| Error::Unavailable(error.into()))?;
     }
     engine.api.refresh_loras().await.map_err(|error| Error::Unavailable(error.into()))?;
@@ -47,9 +51,14 @@ pub(crate) async fn place(
     Ok(())
 }
 
+/// The name of a model in one job.
+fn name(id: &str, job: JobId) -> String {
+    format!("{id}-{job}")
+}
+
 /// How a prompt names a model.
-fn name(model: &Value) -> String {
-    format!(" <lora:{}:{}>", model["id"].as_str().unwrap_or_default(), model["weight"])
+fn tag(model: &Value, job: JobId) -> String {
+    format!(" <lora:{}:{}>", name(model["id"].as_str().unwrap_or_default(), job), model["weight"])
 }
 
 /// Takes the models away from the engine.
@@ -99,6 +108,13 @@ mod tests {
         assert!(!remove(folder.path()).unwrap());
         assert!(folder.path().join("ours.safetensors").exists());
         assert!(!remove(&folder.path().join("none")).unwrap());
-        assert_eq!(name(&json!({ "id": "mdl_1", "weight": 0.5 })), " <lora:mdl_1:0.5>");
+    }
+
+    #[test]
+    fn a_model_has_another_name_in_each_job() {
+        let (job, other) = (JobId::new(), JobId::new());
+        let model = json!({ "id": "mdl_1", "weight": 0.5 });
+        assert_eq!(tag(&model, job), format!(" <lora:mdl_1-{job}:0.5>"));
+        assert_ne!(tag(&model, job), tag(&model, other));
     }
 }

@@ -203,7 +203,7 @@ async fn wait_for(engine: &Engine) {
     }
     // it may work for a process that has ended
     begun = Instant::now();
-    while engine.api.steps().await.is_some() {
+    while engine.api.is_busy().await {
         if begun.elapsed() >= interrupt {
             engine.kill().await;
             begun = Instant::now();

@@ -63,6 +63,8 @@ enum Command {
     Files(files::Args),
     /// Run all tests on a Postgres and a Ceph RGW
     Test(test::Args),
+    /// Check, build and test the console
+    Console(console::Args),
     /// Find changes to the pure rules that no test notices (cargo-mutants)
     Mutants(mutants::Args),
     /// Write the services' OpenAPI documents to openapi/
@@ -108,6 +110,7 @@ fn main() -> ExitCode {
             Command::Pace(args) => pace::run(&args),
             Command::Files(args) => files::check(args).await,
             Command::Test(args) => test::run(args).await,
+            Command::Console(args) => console::run(args).await,
             Command::Mutants(args) => mutants::run(args).await,
             Command::Openapi(args) => generate::openapi(&args).await,
             Command::ConsoleClient(args) => console_client::run(&args).await,

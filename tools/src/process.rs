@@ -165,3 +165,12 @@ pub(crate) fn children(pid: Pid) -> Vec<Pid> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     text.split_whitespace().filter_map(|pid| pid.parse().ok()).map(Pid::from_raw).collect()
 }
+
+/// CPU time that a process has used, with that of its children that have ended. Linux only.
+pub(crate) fn cpu_time(pid: Pid) -> Option<Duration> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // its name may contain anything
+    let (_, fields) = text.rsplit_once(')')?;
+    let ticks: Vec<u64> = fields.split_whitespace().skip(11).take(4).filter_map(|n| n.parse().ok()).collect();
+    (ticks.len() == 4).then(|| Duration::from_millis(10 * ticks.iter().sum::<u64>()))
+}

@@ -42,6 +42,11 @@ pub const COMMANDS: [Command; 22] = [
         Builds::Tests,
         "Run all tests on a Postgres and a Ceph RGW, and check all generated files",
     ),
+    command(
+        "console",
+        Builds::Tools,
+        "Check, build and test the console; --stories tells those of a running platform",
+    ),
     command("pace", Builds::Tools, "Print what building, testing and running the platform costs"),
     command("openapi", Builds::Programs, "Write the services' OpenAPI documents to openapi/"),
     command("console-client", Builds::Programs, "Write the console's client to console/src/api/generated/"),

@@ -179,7 +179,7 @@ fn infotext(recipe: &Recipe, seed: u64, version: &str) -> String {
     }
     let Recipe { steps, sampler_name, cfg_scale, width, height, checkpoint, .. } = recipe;
     text.push_str(&format!(
-        "\nSteps: {steps}, Sampler: {sampler_name}, CFG scale: {cfg_scale:?}, Seed: {seed}, Size: {width}x{height}, Model hash: {MODEL_HASH}, Model: {checkpoint}, "
+        "\nSteps: {steps}, Sampler: {sampler_name}, Schedule type: Automatic, CFG scale: {cfg_scale:?}, Seed: {seed}, Size: {width}x{height}, Model hash: {MODEL_HASH}, Model: {checkpoint}, "
     ));
     if let Some(init) = &recipe.init {
         text.push_str(&format!("Denoising strength: {}, ", init.strength));
@@ -299,7 +299,7 @@ fn answer(
         "face_restoration_model": null,
         "sd_model_name": recipe.checkpoint,
         "sd_model_hash": MODEL_HASH,
-        "denoising_strength": recipe.init.as_ref().map_or(0.0, |init| init.strength),
+        "denoising_strength": recipe.init.as_ref().map(|init| init.strength),
         "extra_generation_params": {},
         "index_of_first_image": 0,
         "infotexts": infotexts,

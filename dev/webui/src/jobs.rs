@@ -141,6 +141,19 @@ impl Jobs {
             MODEL => recipe.words.clone(),
             other => format!("{} {other}", recipe.words),
         };
+        // until the first step, `sampling_steps` is that of the request before, as in the real WebUI (seen with 1.10.1)
+        let before = self.progress.borrow().state.sampling_steps;
+        self.progress.send_replace(Progress {
+            progress: 0.01,
+            state: State {
+                job: "scripts_txt2img".to_owned(),
+                job_count: count,
+                job_timestamp: stamp.clone(),
+                sampling_steps: before,
+                ..State::default()
+            },
+            ..Progress::default()
+        });
         let mut made = Vec::new();
         for index in 0..count {
             let mut painter = Painter::new(
@@ -193,7 +206,14 @@ impl Jobs {
             count * steps,
             total / seconds.max(0.001),
         ));
-        self.progress.send_replace(Progress::default());
+        let idle = State {
+            interrupted: self.stopped(),
+            job_timestamp: stamp,
+            job_no: made.len() as u32,
+            sampling_steps: steps,
+            ..State::default()
+        };
+        self.progress.send_replace(Progress { state: idle, ..Progress::default() });
         made
     }
 }

@@ -21,12 +21,14 @@ struct Loaded {
 pub(crate) struct Loras {
     folder: Option<Arc<Path>>,
     loaded: Arc<Mutex<BTreeMap<String, Loaded>>>,
+    /// Those of the previous prompt. The next one can name them although their files are gone, as in the real WebUI (seen with 1.10.1).
+    previous: Arc<Mutex<BTreeMap<String, Arc<Adapter>>>>,
 }
 
 impl Loras {
     /// Reads the adapters of a folder, which need not exist.
     pub(crate) fn open(folder: Option<PathBuf>) -> Self {
-        let loras = Self { folder: folder.map(Arc::from), loaded: Arc::default() };
+        let loras = Self { folder: folder.map(Arc::from), loaded: Arc::default(), previous: Arc::default() };
         loras.refresh();
         loras
     }
@@ -67,13 +69,18 @@ impl Loras {
     pub(crate) fn read(&self, prompt: &str) -> (String, Vec<(Arc<Adapter>, f32)>) {
         let (words, names) = split(prompt);
         let loaded = self.loaded();
-        let mut adapters = Vec::new();
+        let mut previous = self.previous.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut adapters, mut used) = (Vec::new(), BTreeMap::new());
         for (name, weight) in names {
-            match loaded.get(name) {
-                Some(one) => adapters.push((Arc::clone(&one.adapter), weight)),
+            match loaded.get(name).map(|one| &one.adapter).or_else(|| previous.get(name)) {
+                Some(adapter) => {
+                    adapters.push((Arc::clone(adapter), weight));
+                    used.insert(name.to_owned(), Arc::clone(adapter));
+                }
                 None => say(&format!("Couldn't find network with name {name}")),
             }
         }
+        *previous = used;
         (words, adapters)
     }
 }

@@ -93,8 +93,13 @@ async fn a_picture_is_computed_saved_and_listed() {
     let text = &reader.info().uncompressed_latin1_text[0];
     assert_eq!(text.keyword, "parameters");
     assert_eq!(text.text, info["infotexts"][0].as_str().unwrap());
-    assert!(
-        text.text.starts_with("mountains at sunset\nNegative prompt: people\nSteps: 20, Sampler: Euler a")
+    let begin = "mountains at sunset\nNegative prompt: people\nSteps: 20, Sampler: Euler a, Schedule type: Automatic, ";
+    assert!(text.text.starts_with(begin), "{}", text.text);
+    assert_eq!(info["denoising_strength"], Value::Null);
+    let idle = server.get("/sdapi/v1/progress").await;
+    assert_eq!(
+        (&idle["state"]["job_count"], &idle["state"]["job_no"], &idle["state"]["sampling_steps"]),
+        (&json!(0), &json!(1), &json!(20))
     );
 
     assert_eq!(server.get("/gallery").await["items"], json!(["00000-42.png"]));
@@ -253,6 +258,12 @@ async fn an_adapter_that_the_prompt_names_changes_the_picture() {
     assert!(sum(&redder, 0) > sum(&plain, 0));
     assert_eq!(sum(&redder, 1), sum(&plain, 1));
     assert_eq!(make("a fox <lora:red:0>").await, plain, "the weight 0 changes nothing");
+
+    std::fs::remove_file(folder.join("red.safetensors")).unwrap();
+    let _ = server.post("/sdapi/v1/refresh-loras", Value::Null).await;
+    assert_eq!(make("a fox <lora:red:1>").await, redder, "kept from the previous prompt");
+    assert_eq!(make("a fox").await, plain);
+    assert_eq!(make("a fox <lora:red:1>").await, plain, "gone");
 }
 
 /// Rows of a square of 64 pixels that is darker on the left.

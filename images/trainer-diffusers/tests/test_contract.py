@@ -148,11 +148,17 @@ def test_the_operator_s_mistakes_can_be_tried_again(tmp_path: Path, models: Path
     assert log(job).endswith("The training failed: TRAINER_DEVICE must be cuda or cpu\n")
 
 
+@pytest.mark.parametrize("error", [
+    torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB."),
+    # when another process has all memory, so there is none for the context (PyTorch 2.11.0+cu130, H200)
+    torch.AcceleratorError("CUDA error: out of memory\nSearch for `cudaErrorMemoryAllocation' in https://docs.nvidia.com"),
+], ids=["allocator", "context"])
 def test_too_little_memory_of_the_gpu(
-    tmp_path: Path, models: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, models: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    error: Exception,
 ) -> None:
     def run_out(*_: object) -> int:
-        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB.")
+        raise error
 
     monkeypatch.setenv("ATELIER_JOB_DIR", str(folder_of(tmp_path / "job")))
     monkeypatch.setenv("TRAINER_MODELS", str(models))

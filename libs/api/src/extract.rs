@@ -17,7 +17,7 @@ use serde_path_to_error::Segment;
 
 use crate::{
     checks::pointer_to,
-    numbers,
+    lossless,
     problem::{Problem, ProblemType},
 };
 
@@ -25,7 +25,7 @@ use crate::{
 ///
 /// Rejects another content type with 415, too many bytes with 413, text that is not JSON with 400, and JSON
 /// of another shape with 422 and a pointer to the field (unknown fields included, where the type denies
-/// them; and numbers that would be rounded).
+/// them; numbers that would be rounded, and duplicate members).
 #[derive(Debug, Clone, Copy)]
 pub struct Json<T>(pub T);
 
@@ -84,7 +84,7 @@ fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
         }
     })?;
     deserializer.end().map_err(|e| Problem::bad_request(format!("The body is not valid JSON: {e}.")))?;
-    numbers::check(bytes)?;
+    lossless::check(bytes)?;
     Ok(value)
 }
 

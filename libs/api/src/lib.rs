@@ -9,7 +9,7 @@ pub mod etag;
 pub mod extract;
 pub mod idempotency;
 pub mod last_event_id;
-pub mod numbers;
+pub mod lossless;
 pub mod openapi;
 pub mod operation;
 pub mod page;

@@ -65,6 +65,36 @@ async fn a_number_arrives_as_it_is_or_is_refused() {
 }
 
 #[tokio::test]
+async fn a_member_that_is_there_twice_is_refused() {
+    let client = service().await;
+    let send = async |body: &'static str| {
+        let request = reqwest::Client::new()
+            .post(format!("{}/echo", client.base()))
+            .header("content-type", "application/json");
+        let answer = request.body(body).send().await.unwrap();
+        (answer.status().as_u16(), answer.text().await.unwrap())
+    };
+    for (body, pointer) in [
+        (r#"{"seed":1,"seed":2}"#, "/seed"),
+        (r#"{"seed":1,"seed":1}"#, "/seed"),
+        (r#"{"a":[{"b":{}},{"b":null,"c":1,"b":{}}]}"#, "/a/1/b"),
+        (r#"{"seed":1,"s\u0065ed":2}"#, "/seed"),
+        (r#"{"":0,"":{"a":1}}"#, "/"),
+        (r#"{"a/b":{"~":0,"~":0}}"#, "/a~1b/~0"),
+    ] {
+        let (status, text) = send(body).await;
+        assert!(status == 422 && text.contains(&format!("\"{pointer}\"")), "{body}: {status} {text}");
+    }
+    for body in [
+        r#"{"a":{"a":{"a":1}},"b":{"a":1}}"#,
+        r#"{"a":[{"b":1},{"b":2}],"A":"a\":1,\"a","b":{}}"#,
+        r#"{"\u00e9":1,"e\u0301":2}"#,
+    ] {
+        assert_eq!(send(body).await.0, 200, "{body}");
+    }
+}
+
+#[tokio::test]
 async fn a_change_needs_the_current_etag() {
     let client = service().await;
     let body = json!({ "name": "a" });

@@ -14,7 +14,7 @@ use crate::{
     caller::{Callers, service_of, subject_token},
     jwks::Verifier,
     principal::{Principal, Role},
-    scope::{Scope, Scopes, required_scope},
+    scope::{Making, Scope, Scopes, making, required_scope},
 };
 
 /// Verifiers that the extractors use; part of each service's state.
@@ -72,6 +72,7 @@ pub(crate) async fn verified<S: HasAuth>(
         if !is_for_admin {
             check_scope(scopes, required)?;
         }
+        check_making(&principal, scopes, making(&parts.method, parts.uri.path()))?;
     }
     let Principal { user, session, api_key, admin: is_admin, .. } = principal;
     parts.extensions.insert(Actor { user: Some(user), session, api_key, is_admin, service });
@@ -98,6 +99,20 @@ fn check_scope(scopes: Scopes, required: Option<Scope>) -> Result<(), Problem> {
         }
         None => Err(Problem::forbidden("No API key may do this.")),
     }
+}
+
+/// # Errors
+/// Returns 403 if what the operation makes could do more than the API key.
+fn check_making(principal: &Principal, scopes: Scopes, needs: Making) -> Result<(), Problem> {
+    if needs.scope.is_some() {
+        check_scope(scopes, needs.scope)?;
+    }
+    if needs.unlimited && principal.limited {
+        let detail =
+            "The requests of this API key are limited, and those with what this creates could not be.";
+        return Err(Problem::new(ProblemType::ApiKeyLimited, detail));
+    }
+    Ok(())
 }
 
 /// Any signed-in user.

@@ -99,6 +99,7 @@ impl ClaimNames {
             // a claim of another type allows nothing
             scopes: claims.get(&self.scope).map(|scope| Scopes::from(scope.as_str().unwrap_or_default())),
             api_key: claims.get("key").and_then(Value::as_str).and_then(|key| key.parse().ok()),
+            limited: claims.get("limited").and_then(Value::as_bool).unwrap_or(false),
             // a token without it is as old as can be
             issued_at: claims
                 .get("iat")

@@ -62,6 +62,9 @@ pub struct Claims {
     /// The API key that was exchanged for the token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<ApiKeyId>,
+    /// Whether the requests of the API key, or of one that led to it, are limited.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub limited: bool,
     /// Issued at, Unix time in seconds with a fraction: compared with the time of revocations.
     pub iat: f64,
     /// Expires at, Unix time in seconds.
@@ -86,6 +89,8 @@ pub struct Principal {
     pub scopes: Option<Scopes>,
     /// The API key that was exchanged for the token.
     pub api_key: Option<ApiKeyId>,
+    /// Whether the requests of the API key are limited.
+    pub limited: bool,
     /// When the token was issued.
     pub issued_at: Timestamp,
     /// When the token expires.

@@ -242,6 +242,41 @@ pub fn required_scope(method: &Method, path: &str) -> Option<Scope> {
     Some(if method.is_safe() { *read } else { *write })
 }
 
+/// What opens the platform by another way than its API, and is made by an operation below a path.
+struct WayIn {
+    path: &'static str,
+    /// What it can do: an API key that makes it needs this as well.
+    scope: Option<Scope>,
+    /// Whether its requests do not pass the gateway, which counts those of an API key.
+    uncounted: bool,
+}
+
+const WAYS_IN: &[WayIn] = &[
+    // submits jobs, and reads their events
+    WayIn { path: "mq-credentials", scope: Some(Scope::JobsWrite), uncounted: true },
+    // tells of jobs
+    WayIn { path: "webhooks", scope: Some(Scope::JobsRead), uncounted: false },
+    // a shell in instances
+    WayIn { path: "ssh-keys", scope: Some(Scope::InstancesWrite), uncounted: false },
+    WayIn { path: "storages/*/credentials", scope: None, uncounted: true },
+];
+
+/// What an API key needs besides [`required_scope`] to make something that opens the platform.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Making {
+    /// A further scope.
+    pub(crate) scope: Option<Scope>,
+    /// Whether the requests of the key must not be limited.
+    pub(crate) unlimited: bool,
+}
+
+/// Returns what an API key needs so that what it makes can do no more than the key.
+pub(crate) fn making(method: &Method, path: &str) -> Making {
+    let path = path.strip_prefix("/v1/").filter(|_| !method.is_safe() && method != Method::DELETE);
+    let way_in = path.and_then(|path| WAYS_IN.iter().find(|way_in| fits(way_in.path, path)));
+    way_in.map_or(Making::default(), |way_in| Making { scope: way_in.scope, unlimited: way_in.uncounted })
+}
+
 /// Whether a path is that of a pattern, or below it. `*` is any segment.
 pub(crate) fn fits(pattern: &str, path: &str) -> bool {
     let mut segments = path.split('/');

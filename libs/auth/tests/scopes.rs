@@ -28,6 +28,10 @@ async fn service(issuer: &Issuer) -> Client {
         .route("/v1/storages", any(|_: User| async {}))
         .route("/v1/platform-usage", get(|_: Admin| async {}))
         .route("/v1/tenants/{id}/members", any(async |User(caller): User| caller.admin.to_string()))
+        .route("/v1/mq-credentials", any(|_: Member| async {}))
+        .route("/v1/mq-credentials/{id}/take-over", any(|_: Member| async {}))
+        .route("/v1/webhooks", any(|_: Member| async {}))
+        .route("/v1/storages/{id}/credentials", any(|_: Member| async {}))
         .route("/v1/unheard-of", get(|_: User| async {}))
         .with_state(App(issuer.auth()));
     Client::new(&testkit::serve(routes).await)
@@ -88,6 +92,44 @@ async fn an_administrator_with_scopes_acts_as_one_for_platform_scopes_only() {
         assert_eq!(admin(scope).get(members).await.expect(200).text, read, "{scope}");
         assert_eq!(admin(scope).post(members, Value::Null).await.expect(200).text, written, "{scope}");
     }
+}
+
+#[tokio::test]
+async fn what_a_key_makes_can_do_no_more_than_the_key() {
+    let issuer = Issuer::start().await;
+    let client = service(&issuer).await;
+    let claims = issuer.claims(Some((TenantId::new(), Role::Owner)), false);
+    let key = |scope: &str, limited| {
+        client.token(&with_scope(&issuer, Claims { limited, ..claims.clone() }, scope))
+    };
+    let (broker, taken, webhooks, access) = (
+        "/v1/mq-credentials",
+        "/v1/mq-credentials/mqc_1/take-over",
+        "/v1/webhooks",
+        "/v1/storages/sto_1/credentials",
+    );
+    // broker credentials submit jobs, webhooks tell of them
+    for (path, lacks, missing, suffices) in [
+        (broker, "api-keys:write jobs:read", "jobs:write", "api-keys:write jobs:write"),
+        (taken, "api-keys:write", "jobs:write", "api-keys:write jobs:write"),
+        (webhooks, "api-keys:write", "jobs:read", "api-keys:write jobs:read"),
+    ] {
+        let refused = key(lacks, false).post(path, json!({})).await;
+        assert_eq!(refused.expect_problem(403, "insufficient-scope").str("scope"), missing, "{path}");
+        let _ = key(suffices, false).post(path, json!({})).await.expect(200);
+        let _ = key("api-keys:write", false).delete(path).await.expect(200);
+    }
+    // requests to the broker and the object store pass no gateway, which counts those of a key
+    let all = "api-keys:write jobs:write storages:write";
+    for path in [broker, taken, access] {
+        key(all, true).post(path, json!({})).await.expect_problem(403, "api-key-limited");
+        let _ = key(all, false).post(path, json!({})).await.expect(200);
+        for answer in [key(all, true).get(path).await, key(all, true).delete(path).await] {
+            let _ = answer.expect(200);
+        }
+    }
+    let _ = key(all, true).post(webhooks, json!({})).await.expect(200);
+    let _ = client.token(&issuer.sign(&claims)).post(broker, json!({})).await.expect(200);
 }
 
 #[test]

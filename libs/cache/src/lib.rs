@@ -2,7 +2,8 @@
 //! each process keeps in its memory otherwise. It is the source of nothing: whoever asks for a value reads it elsewhere when the answer
 //! is none, and an answer is none whenever there is doubt.
 //!
-//! - A call takes [`TIMEOUT`] at most. After one that failed, the store is left alone for [`PAUSE`], then one call tries it again.
+//! - A call takes [`TIMEOUT`] at most. After one that failed, the store is left alone for a moment, then one call tries it again; after each
+//!   further failure for longer, up to [`PAUSE`].
 //! - Everything has a life. Memory is bounded; a Valkey is bounded by its own `maxmemory`.
 //! - In a Valkey, values are encrypted with the service's key and bound to the name under which they are stored: bytes that were damaged,
 //!   made up, or copied from another name are no value. Names contain ids and hashes, never a secret.
@@ -81,7 +82,7 @@ fn register(metrics: &Metrics) -> Family<Labels, Counter> {
 }
 
 impl Cache {
-    /// The cache of `service`: shared by its replicas if it is configured, in memory if not. No connection is made yet.
+    /// The cache of `service`: shared by its replicas if it is configured, in memory if not. It begins to connect.
     ///
     /// # Errors
     /// If the address or the key is not valid.
@@ -111,13 +112,19 @@ impl Cache {
         let cache = self.clone();
         health.depends_on("cache", DependencyKind::Cache, move || {
             let cache = cache.clone();
-            async move {
-                match &cache.0.store {
-                    Store::Valkey(valkey) => valkey.ping().await,
-                    Store::Memory(_) => Ok(()),
-                }
-            }
+            async move { cache.check().await }
         });
+    }
+
+    /// Checks that the store answers, if there is one.
+    ///
+    /// # Errors
+    /// Why it does not.
+    pub async fn check(&self) -> Result<(), String> {
+        match &self.0.store {
+            Store::Valkey(valkey) => valkey.ping().await,
+            Store::Memory(_) => Ok(()),
+        }
     }
 
     /// Values of one kind.
@@ -138,7 +145,7 @@ pub struct Area {
 }
 
 impl Area {
-    /// Returns the value with this key; none if there is none, or it cannot be had now. The key contains whose value it is.
+    /// Returns the cached value; none if it is absent or the cache does not answer. `key` contains the owner of the value.
     pub async fn get<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
         self.get_all(&[key.to_owned()]).await.pop().flatten()
     }

@@ -7,7 +7,7 @@ use std::{
 
 use moka::{Expiry, sync::Cache};
 
-/// Bytes that names and values take, at most.
+/// Maximum size of all keys and values together, in bytes.
 const CAPACITY: u64 = 16 * 1024 * 1024;
 
 #[derive(Clone)]

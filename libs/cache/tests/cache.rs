@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use atelier_cache::{Area, Cache, CacheConfig, LOCAL_LIFE, Reads, TIMEOUT};
+use atelier_cache::{Area, Cache, CacheConfig, LOCAL_LIFE, PAUSE, Reads, TIMEOUT};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use service::Metrics;
 use testkit::{SlowProxy, Valkey, eventually, within};
@@ -104,7 +104,7 @@ async fn a_store_that_is_killed_answers_none_and_is_used_again() {
 }
 
 #[tokio::test]
-async fn a_slow_store_delays_one_call_in_a_second() {
+async fn a_slow_store_delays_few_calls() {
     let store = Valkey::start().await;
     let proxy = SlowProxy::start(format!("127.0.0.1:{}", store.port())).await;
     let area = cache_at("test", &format!("redis://{}", proxy.address()), 1).area("things");
@@ -122,6 +122,37 @@ async fn a_slow_store_delays_one_call_in_a_second() {
     assert!(late >= 1 && late * 10 <= calls, "{late} of {calls}");
     proxy.hold_back(Duration::ZERO);
     within(Duration::from_secs(10), "it is used again", async || found(&area, "a").await).await;
+}
+
+/// With TLS that takes several exchanges: a first call that made it would be late.
+#[tokio::test]
+async fn a_connection_is_made_before_the_first_call() {
+    let store = Valkey::start().await;
+    let _cache = cache(&store);
+    eventually("it has connected", async || {
+        let clients: String = store.run("CLIENT", "LIST").await;
+        // one of them asks
+        (clients.lines().count() == 2).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_store_that_was_late_once_is_used_again_at_once() {
+    let store = Valkey::start().await;
+    let proxy = SlowProxy::start(format!("127.0.0.1:{}", store.port())).await;
+    let area = cache_at("test", &format!("redis://{}", proxy.address()), 1).area("things");
+    within(Duration::from_secs(20), "a moment costs a moment", async || {
+        put(&area, "a", "1").await;
+        proxy.hold_back(Duration::from_secs(5));
+        assert!(!area.put("a", &"2", LIFE).await);
+        proxy.hold_back(Duration::ZERO);
+        let begun = Instant::now();
+        put(&area, "a", "3").await;
+        // a machine that is too busy is late again
+        (begun.elapsed() < PAUSE / 2).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -164,6 +164,12 @@ pub struct BucketObject {
     pub name: String,
     /// Its size.
     pub bytes: i64,
+    /// Its ETag, with quotes, if it is known. A service of the previous release tells neither this nor the next.
+    #[serde(default)]
+    pub etag: Option<String>,
+    /// When it was written, if that is known.
+    #[serde(default)]
+    pub written_at: Option<jiff::Timestamp>,
 }
 
 /// Objects of a bucket.

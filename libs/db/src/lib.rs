@@ -44,6 +44,9 @@ pub type Tx = Transaction<'static, Postgres>;
 
 /// A connection that is not needed for this long is closed.
 const IDLE: Duration = Duration::from_secs(150);
+/// A connection that was idle for longer is tested before it is used. It was tested when it was released: another test each time is a round
+/// trip of every transaction.
+const TESTED: Duration = Duration::from_secs(1);
 /// How long Postgres may take to answer a readiness check.
 const PING_TIMEOUT: Duration = Duration::from_millis(1500);
 
@@ -136,7 +139,11 @@ impl Db {
             let options = PgPoolOptions::new()
                 .max_connections(connections)
                 .idle_timeout(IDLE)
-                .acquire_timeout(Duration::from_secs(5));
+                .acquire_timeout(Duration::from_secs(5))
+                .test_before_acquire(false)
+                .before_acquire(|connection, meta| {
+                    Box::pin(async move { Ok(meta.idle_for < TESTED || connection.ping().await.is_ok()) })
+                });
             Ok(Needs::watch(options, |options| options.connect_lazy_with(connect)))
         };
         let (app, app_needs) = pool("app", &config.app_password, config.max_connections)?;
@@ -240,7 +247,8 @@ impl Db {
     /// `begin` is dropped half way, as that of a request whose client disconnects. Statements that others then execute on
     /// it would never be committed, and keep their locks.
     ///
-    /// The setting of the caller is sent with the `begin`, in one round trip. Its value is an id or a constant.
+    /// The setting of the caller is sent with the `begin`, in one round trip. Its value is an id or a constant. A connection that was lost
+    /// since it was released is replaced by another: nothing was done on it.
     async fn begin(&self, pool: Pool, caller: Option<(&str, String)>) -> sqlx::Result<Tx> {
         let connections = match pool {
             Pool::App => self.app.clone(),
@@ -248,8 +256,17 @@ impl Db {
         };
         let metrics = self.metrics.clone();
         let set = caller.map(|(name, value)| format!("; select set_config('{name}', '{value}', true)"));
-        let statement = AssertSqlSafe(format!("begin{}", set.unwrap_or_default()));
-        let begun = tokio::spawn(async move { metrics.wait(pool, connections.begin_with(statement)).await });
+        let statement = format!("begin{}", set.unwrap_or_default());
+        let begin = async move {
+            for _ in 0..connections.options().get_max_connections() {
+                match connections.begin_with(AssertSqlSafe(statement.clone())).await {
+                    Err(error) if is_lost(&error) => {}
+                    begun => return begun,
+                }
+            }
+            connections.begin_with(AssertSqlSafe(statement)).await
+        };
+        let begun = tokio::spawn(async move { metrics.wait(pool, begin).await });
         begun.await.unwrap_or(Err(sqlx::Error::WorkerCrashed))
     }
 
@@ -264,6 +281,15 @@ impl Db {
         self.listener.close().await;
         self.app.close().await;
         self.worker.close().await;
+    }
+}
+
+/// Whether a connection has ended, of itself or because Postgres said so.
+fn is_lost(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(_) | sqlx::Error::Protocol(_) => true,
+        sqlx::Error::Database(error) => error.code().is_some_and(|code| code.starts_with("57P")),
+        _ => false,
     }
 }
 

@@ -1,15 +1,22 @@
 //! Connections that Postgres ends, or that are cut in the middle of a message, while transactions are under way: each error says
 //! that the database is not available.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
 
 use api::{Problem, ProblemType};
 use atelier_db::{Db, DbConfig};
-use futures::future::join_all;
+use futures::future::{join_all, try_join_all};
 use sqlx::migrate::Migrator;
-use testkit::{DatabaseProxy, TestDb};
+use testkit::{DatabaseProxy, SlowProxy, TestDb, within};
 use tokio::sync::watch;
 
+/// Connections of a pool.
+const CONNECTIONS: u32 = 4;
+/// How long an answer takes.
+const ROUND_TRIP: Duration = Duration::from_millis(300);
 /// Transactions of each task, and tasks.
 const TRANSACTIONS: usize = 80;
 const TASKS: usize = 8;
@@ -89,4 +96,48 @@ async fn an_error_of_a_cut_connection_is_unavailable() {
     let db = Db::connect("stock", &DbConfig { url: database.url(), ..config }).unwrap();
     let errors = errors(&db, async || proxy.cut()).await;
     assert!(errors.values().sum::<usize>() > 20, "{errors:#?}");
+}
+
+/// Opens as many connections as there may be, and releases them.
+async fn open_all(db: &Db) -> sqlx::Result<()> {
+    for tx in try_join_all((0..CONNECTIONS).map(|_| db.platform())).await? {
+        tx.commit().await?;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transaction_begins_on_another_connection_if_its_own_was_lost() {
+    let database = TestDb::new();
+    let config = database.service("stock", &Migrator::with_migrations(vec![])).await;
+    let proxy = DatabaseProxy::start(database.upstream()).await;
+    let database = database.behind(&proxy);
+    let config = DbConfig { url: database.url(), max_connections: CONNECTIONS, ..config };
+    let db = Db::connect("stock", &config).unwrap();
+    for _ in 0..20 {
+        open_all(&db).await.unwrap();
+        proxy.cut();
+        db.platform().await.expect("a transaction begins");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transaction_begins_with_one_round_trip() {
+    let database = TestDb::new();
+    let config = database.service("stock", &Migrator::with_migrations(vec![])).await;
+    let proxy = SlowProxy::start(database.upstream()).await;
+    let url = format!("postgres://{}/{}", proxy.address(), database.url().rsplit('/').next().unwrap());
+    let db = Db::connect("stock", &DbConfig { url, max_connections: CONNECTIONS, ..config }).unwrap();
+    within(Duration::from_secs(20), "one answer is waited for", async || {
+        open_all(&db).await.unwrap();
+        proxy.hold_back(ROUND_TRIP);
+        let begun = Instant::now();
+        let tx = db.platform().await.unwrap();
+        let took = begun.elapsed();
+        proxy.hold_back(Duration::ZERO);
+        drop(tx);
+        // a machine that is too busy needs longer
+        (took < ROUND_TRIP * 2).then_some(())
+    })
+    .await;
 }

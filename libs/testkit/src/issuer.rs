@@ -183,6 +183,7 @@ impl Issuer {
             sid: None,
             scope: None,
             key: None,
+            limited: false,
             iat: now.as_duration().as_secs_f64(),
             exp: now.as_second() + 600,
             jti: uuid::Uuid::now_v7().to_string(),

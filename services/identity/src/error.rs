@@ -37,6 +37,8 @@ pub(crate) enum Error {
     SignInTooOld { within: u32 },
     #[error("an API key makes and changes no owners")]
     OwnerByApiKey,
+    #[error("a person has sent the invitation")]
+    InvitedByPerson,
     #[error("the resource has changed since it was read")]
     ChangedMeanwhile,
     #[error("sign-in is locked for {seconds} s")]
@@ -152,6 +154,10 @@ impl From<Error> for Problem {
             Error::OwnerByApiKey => Self::new(
                 ProblemType::PersonRequired,
                 "Only a person who has signed in makes, changes and removes owners: no API key does.",
+            ),
+            Error::InvitedByPerson => Self::new(
+                ProblemType::PersonRequired,
+                "A person has invited this address: an API key does not change the invitation. It may withdraw it first.",
             ),
             Error::ChangedMeanwhile => {
                 Self::new(ProblemType::ChangedMeanwhile, "The resource has changed since you read it.")

@@ -146,7 +146,7 @@ impl From<Error> for Problem {
             .with("names", names),
             Error::InputMissing(ids) => Self::new(
                 ProblemType::InputMissing,
-                format!("Do not exist here, or have no content: {}.", ids.join(", ")),
+                format!("Do not exist here, have no content, or were replaced: {}.", ids.join(", ")),
             )
             .with("inputs", ids),
             Error::ModelMissing(Needs { kind, name }, known) => {

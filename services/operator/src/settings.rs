@@ -103,7 +103,10 @@ impl Default for Settings {
                 "fc00::/7",
                 "fe80::/10",
                 "ff00::/8",
+                // NAT64 and 6to4: IPv4 addresses, private ones included, within IPv6
                 "64:ff9b::/96",
+                "64:ff9b:1::/48",
+                "2002::/16",
             ]
             .map(str::to_owned)
             .to_vec(),

@@ -19,6 +19,9 @@ pub const LABEL_ENFORCE: &str = "pod-security.kubernetes.io/enforce";
 /// do: the cluster's controllers create it, at some time after the namespace.
 pub const SERVICE_ACCOUNT: &str = "atelier";
 
+/// The address of NodeLocal DNSCache.
+const NODE_LOCAL_DNS: &str = "169.254.20.10/32";
+
 /// Most pods in a unit's namespace: two placeholders, an instance pod and its predecessor, and some spare.
 const UNIT_PODS: u32 = 8;
 
@@ -160,10 +163,13 @@ pub fn objects(owner: Owner<'_>, root_inside: bool, settings: &Settings) -> Vec<
                 "policyTypes": ["Egress"],
                 "egress": [
                     {
-                        "to": [{
-                            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}},
-                            "podSelector": {"matchLabels": {"k8s-app": "kube-dns"}},
-                        }],
+                        "to": [
+                            {
+                                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}},
+                                "podSelector": {"matchLabels": {"k8s-app": "kube-dns"}},
+                            },
+                            {"ipBlock": {"cidr": NODE_LOCAL_DNS}},
+                        ],
                         "ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}],
                     },
                     {"to": [

@@ -11,7 +11,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
     AppState, NAME, audit_log, claim, clean_up, comparison, config::Config, datacenter, gpu_spec, hold_back,
-    metrics::StockMetrics, operation, queue, repair, silence, stock, unit,
+    metrics::StockMetrics, offer, operation, queue, repair, silence, stock, unit,
 };
 
 /// The service in one process.
@@ -87,6 +87,7 @@ fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .merge(datacenter::http::routes())
         .merge(gpu_spec::http::routes())
+        .merge(offer::http::routes())
         .merge(stock::http::routes())
         .merge(unit::http::routes())
         .merge(repair::http::routes())

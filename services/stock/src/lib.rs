@@ -18,6 +18,7 @@ pub mod claim;
 pub mod datacenter;
 pub mod gpu_spec;
 pub mod hold_back;
+pub mod offer;
 pub mod operation;
 pub mod queue;
 pub mod reason;

@@ -118,6 +118,7 @@ pub fn metrics() -> Metrics {
 fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::with_openapi(Tags::openapi())
         .merge(storage_spec::routes())
+        .merge(storage_spec::offer_routes())
         .merge(storage::routes())
         .merge(credential::routes())
         .merge(operation::routes())

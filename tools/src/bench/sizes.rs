@@ -48,9 +48,12 @@ impl Bench {
             }
             Self::GatewayFairness => "victim_p99_ratio unlimited_p99_ratio victim_p99_ms unlimited_p99_ms",
             Self::Fairness => {
-                "failed instances_alone_p99_ms instances_beside_p99_ms instances_ratio jobs_alone_p99_ms jobs_beside_p99_ms \
-                 jobs_ratio submit_alone_p99_ms submit_beside_p99_ms submit_ratio wait_alone_p99_ms wait_beside_p99_ms \
-                 wait_ratio"
+                "profile failed \
+                 instances_alone_p99_ms instances_beside_p99_ms instances_ratio instances_machine_p99_ms \
+                 instances_machine_ratio \
+                 jobs_alone_p99_ms jobs_beside_p99_ms jobs_ratio jobs_machine_p99_ms jobs_machine_ratio \
+                 submit_alone_p99_ms submit_beside_p99_ms submit_ratio submit_machine_p99_ms submit_machine_ratio \
+                 wait_alone_p99_ms wait_beside_p99_ms wait_ratio"
             }
             Self::Operator => "units p50_ms p99_ms writes_per_start steady_writes memory_per_unit_kib",
             Self::JobsCore => "p50_ms p99_ms starts_per_s rebuild_ms p99_50k_shapes_ms",

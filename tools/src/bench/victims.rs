@@ -1,6 +1,6 @@
 //! The processes of a platform that a benchmark kills.
 
-use std::{path::PathBuf, rc::Rc};
+use std::{path::PathBuf, rc::Rc, time::Duration};
 
 use anyhow::{Context, anyhow, ensure};
 use nix::sys::signal::{Signal, kill};
@@ -45,6 +45,8 @@ impl Victim {
 
 /// The processes of a platform that can be killed.
 pub(super) struct Processes {
+    /// All programs of the platform.
+    programs: Vec<Rc<Control>>,
     jobs: Rc<Control>,
     postgres: Rc<Control>,
     /// What is in the command line of the broker, and of workers.
@@ -57,12 +59,21 @@ impl Processes {
     pub(super) fn of(platform: &Platform) -> anyhow::Result<Self> {
         let control = |name| platform.control(name).with_context(|| format!("{name} does not run"));
         Ok(Self {
+            programs: platform.controls(),
             jobs: control("jobs")?,
             postgres: control("postgres")?,
             broker: platform.data.join("rabbitmq"),
             broker_url: platform.broker.as_ref().map(Broker::url).map_err(Clone::clone),
             runner: platform.programs.join("atelier-runner"),
         })
+    }
+
+    /// CPU time that the programs and Postgres have used.
+    pub(super) fn cpu_time(&self) -> Duration {
+        let postgres = self.postgres.pid();
+        let backends = postgres.map(process::children).unwrap_or_default();
+        let programs = self.programs.iter().filter_map(|control| control.pid());
+        programs.chain(postgres).chain(backends).filter_map(process::cpu_time).sum()
     }
 
     /// The address of the broker, for one who may do everything.

@@ -122,6 +122,11 @@ impl Platform {
         self.processes.iter().find(|process| process.name() == name).map(Supervised::control)
     }
 
+    /// Controls of all programs.
+    pub(crate) fn controls(&self) -> Vec<Rc<Control>> {
+        self.processes.iter().map(Supervised::control).collect()
+    }
+
     /// Connection options of a superuser for the platform's database.
     pub(crate) fn database(&self) -> Option<sqlx::postgres::PgConnectOptions> {
         Some(self.postgres.as_ref()?.admin().database(settings::DATABASE))

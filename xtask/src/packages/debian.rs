@@ -22,6 +22,7 @@ const CEPH: Debian = Debian {
     programs: &["ceph-mon", "ceph-osd", "radosgw", "radosgw-admin"],
     packages: &["ceph-mon", "ceph-osd", "radosgw"],
 };
+const CHROMIUM: Debian = Debian { programs: &["chromium"], packages: &["chromium"] };
 const DOCKER_COMPOSE: Debian = Debian { programs: &["docker-compose"], packages: &["docker-compose"] };
 const HAPROXY: Debian = Debian { programs: &["haproxy"], packages: &["haproxy"] };
 const OPENSSH: Debian =
@@ -89,6 +90,14 @@ pub(super) fn required_by_tests(consent: Consent) -> anyhow::Result<()> {
 /// Without consent or apt-get, as for all of these functions.
 pub fn valkey(consent: Consent) -> anyhow::Result<()> {
     require(consent, &[REDIS])
+}
+
+/// Makes sure of Chromium, in which the console is tested.
+///
+/// # Errors
+/// Without consent or apt-get, as for all of these functions.
+pub(super) fn chromium(consent: Consent) -> anyhow::Result<()> {
+    require(consent, &[CHROMIUM])
 }
 
 /// Makes sure of RabbitMQ.

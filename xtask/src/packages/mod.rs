@@ -84,6 +84,7 @@ pub fn install_ahead(consent: Consent, command: &str) -> anyhow::Result<()> {
             optional_rabbitmq(consent)?;
             console(consent).map(drop)
         }
+        "console" => for_console(consent).map(drop),
         "smoke" => for_smoke(consent),
         "test" => {
             debian::for_tests(consent)?;

@@ -106,6 +106,8 @@ problems! {
         { scope: string "The missing scope." };
     PersonRequired = FORBIDDEN "person-required", "Not for API keys",
         "Sign in with POST /v1/sessions and send the access token of that session instead of an API key.";
+    ApiKeyLimited = FORBIDDEN "api-key-limited", "Not for API keys with a limit",
+        "Sign in, or use an API key without `requests_per_second`, which was not created with one that has it.";
     RecentSignInRequired = FORBIDDEN "recent-sign-in-required", "Sign in again first",
         "Sign in again, and send the request in the new session.",
         { within_seconds: integer "Longest time since the sign-in, in seconds." };

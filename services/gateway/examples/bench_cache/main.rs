@@ -1,8 +1,8 @@
 //! What the cache saves: `cargo xtask bench cache`. Progress of jobs, reads of the catalogue and exchanged keys, each without a cache, in the
 //! memory of each replica, and in a Valkey or Redis that is started for it.
 //!
-//! The services run in this process, over real HTTP on the loopback interface. `BENCH_POSTGRES` is a superuser's address of a Postgres
-//! that nobody else uses: its transactions are counted.
+//! The services run in this process, over real HTTP on the loopback interface. `BENCH_POSTGRES` is the URL of a superuser of a dedicated
+//! Postgres server, whose transactions are counted.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark that fails must say so and stop")]
 

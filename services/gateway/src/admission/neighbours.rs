@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::{Share, limit::Work};
 
-/// A share counts as another one's neighbour for so long after its last request.
+/// How long after its last request a share counts as a neighbour of the others.
 const RECENT: Duration = Duration::from_secs(2);
 const FEWEST: f64 = 1.0;
 const MOST: f64 = 1024.0;

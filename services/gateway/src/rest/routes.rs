@@ -172,6 +172,8 @@ pub(super) fn find(method: &Method, path: &str) -> Option<Route> {
             return identity(Access::SignIn);
         }
         "/v1/sign-in-providers" => return identity(Access::Public),
+        "/v1/offers" => return Some(Route { service: Service::Stock, access: Access::Public }),
+        "/v1/storage-offers" => return Some(Route { service: Service::Storage, access: Access::Public }),
         _ if path.starts_with("/v1/sign-in/") => return identity(Access::SignIn),
         "/.well-known/jwks.json" | "/.well-known/openid-configuration" => return identity(Access::Public),
         _ => {}
@@ -205,6 +207,8 @@ mod tests {
             assert_eq!(to(path), None, "{path}");
         }
         let access = |method, path| find(&method, path).unwrap().access;
+        assert_eq!(access(Method::GET, "/v1/offers"), Access::Public);
+        assert_eq!(access(Method::GET, "/v1/storage-offers"), Access::Public);
         assert_eq!(access(Method::POST, "/v1/sessions"), Access::SignIn);
         assert_eq!(access(Method::POST, "/v1/sessions/passkey"), Access::SignIn);
         assert_eq!(access(Method::POST, "/v1/sessions/passkey-challenges"), Access::SignIn);

@@ -214,7 +214,7 @@ pub(super) async fn spent_allowances(
         AllowanceRow,
         r#"select tenant_id as "tenant_id: TenantId", issuer, version, currency, max_rate_per_hour, valid_until, runs_out_at,
                   renews_at
-           from allowances where ($1::uuid is null or tenant_id = $1) and (runs_out_at <= $2 or valid_until <= $2)
+           from allowances where ($1::uuid is null or tenant_id = $1) and least(runs_out_at, valid_until) <= $2
            order by tenant_id, issuer"#,
         tenant as Option<TenantId>,
         now.to_sqlx() as _,

@@ -152,6 +152,15 @@ impl Clusters {
             .collect()
     }
 
+    /// Returns the newest known versions of all units, and whether the watch of their cluster is connected.
+    pub(crate) fn seen(&self) -> Vec<(Arc<Unit>, bool)> {
+        let of = |cluster: &Arc<Cluster>| {
+            cluster
+                .read(|cache| cache.units.values().map(|unit| (Arc::clone(unit), cache.connected)).collect())
+        };
+        self.iter().flat_map(|cluster| -> Vec<(Arc<Unit>, bool)> { of(cluster) }).collect()
+    }
+
     /// Returns the names of the clusters whose watch is connected.
     #[must_use]
     pub fn connected(&self) -> Vec<String> {

@@ -7,7 +7,6 @@ use clients::{
     stock,
     storage::{self, StorageKind},
 };
-use crds::Trust;
 use ids::StorageId;
 use jiff::{SignedDuration, Timestamp};
 
@@ -19,12 +18,10 @@ use super::{
     parts::{AttachedStorage, Failure},
     reason::{Reason, ReasonCode},
     secret::{SecretChange, Values},
-    state::State,
 };
 use crate::{
-    cluster::{Cluster, Clusters, Observation, UnitRef, WriteError},
+    cluster::{Cluster, Clusters, UnitRef, WriteError},
     config::Apps,
-    isolation,
 };
 
 /// An action that takes longer is stopped and retried.
@@ -157,70 +154,6 @@ impl Actions {
         Ok(Event::Failed(Failure { problem: Some(problem), ..Failure::new(reason) }))
     }
 
-    async fn claim(&self, instance: &Instance) -> Result<Event, Blocked> {
-        let preferred_node = instance.last_place.as_ref().and_then(|place| place.node.clone());
-        let (tenant_id, gpu_spec_id, datacenter_id) =
-            (instance.tenant, instance.order.gpu_spec_id, instance.order.datacenter_id);
-        let claimed = if matches!(instance.state, State::Pending { wait: true, .. }) {
-            let attempt = instance.attempt;
-            let request =
-                stock::WaitRequest { tenant_id, gpu_spec_id, datacenter_id, preferred_node, attempt };
-            match self.stock.claim_or_wait(instance.id, &request).await {
-                Ok(stock::Turn { claim: None }) => return Ok(Event::Queued),
-                Ok(stock::Turn { claim: Some(claim) }) => Ok(claim),
-                Err(error) => Err(error),
-            }
-        } else {
-            let (instance_id, interruptible) = (instance.id, instance.order.interruptible);
-            let request = stock::ClaimRequest {
-                instance_id,
-                tenant_id,
-                gpu_spec_id,
-                datacenter_id,
-                preferred_node,
-                interruptible,
-            };
-            self.stock.claim(&request).await
-        };
-        match claimed {
-            Ok(claim) if instance.storage_is_outside(&claim.cluster) => {
-                let reason = Reason::new(
-                    ReasonCode::StorageElsewhere,
-                    "The free unit is in another cluster than a storage. Choose the datacenter of the storages.",
-                );
-                Ok(Event::Failed(Failure::new(reason)))
-            }
-            Ok(claim) => match self.why_not_isolated(instance, &claim) {
-                Some(message) => {
-                    Ok(Event::Failed(Failure::new(Reason::new(ReasonCode::RuntimeUnavailable, message))))
-                }
-                None => Ok(Event::Claimed(claim.into())),
-            },
-            Err(clients::Error::Problem(problem)) if concerns_instance(&problem) => {
-                let code = if problem.is(ProblemType::StockExhausted) {
-                    ReasonCode::StockExhausted
-                } else {
-                    ReasonCode::ClaimRejected
-                };
-                let reason = Reason::new(code, &problem.detail);
-                Ok(Event::Failed(Failure { problem: Some(problem), ..Failure::new(reason) }))
-            }
-            Err(error) => Err(stock_unavailable(&error)),
-        }
-    }
-
-    /// Why the claimed unit does not run the code of the instance, if so: any datacenter may have been asked for.
-    fn why_not_isolated(&self, instance: &Instance, claim: &stock::Claim) -> Option<String> {
-        let unit = UnitRef { cluster: claim.cluster.clone(), name: claim.unit_name.clone() };
-        match self.clusters.observation(&unit) {
-            Observation::Unit(unit) if instance.order.trust() == Trust::Tenant => {
-                let why = unit.refuses_tenant_code()?;
-                Some(isolation::explain(&claim.datacenter_name, why, &isolation::datacenters(&self.clusters)))
-            }
-            _ => None,
-        }
-    }
-
     async fn apply(&self, instance: &Instance) -> Result<Option<Event>, Blocked> {
         let Some(unit) = instance.state.unit() else { return Ok(None) };
         let desired = manifest::desired(instance, &self.apps.url(instance.id, None));
@@ -309,7 +242,7 @@ impl Actions {
 }
 
 /// Returns whether a service's answer is about the instance, and not about the service or the form of the call.
-fn concerns_instance(problem: &ProblemDetails) -> bool {
+pub(super) fn concerns_instance(problem: &ProblemDetails) -> bool {
     let about_the_call = [
         ProblemType::BadRequest,
         ProblemType::NoSuchRoute,
@@ -319,7 +252,7 @@ fn concerns_instance(problem: &ProblemDetails) -> bool {
     matches!(problem.status, 404 | 409 | 410 | 422) && !about_the_call.iter().any(|kind| problem.is(*kind))
 }
 
-fn stock_unavailable(error: &clients::Error) -> Blocked {
+pub(super) fn stock_unavailable(error: &clients::Error) -> Blocked {
     Blocked::new(no_answer(ActionKind::Claim), error)
 }
 

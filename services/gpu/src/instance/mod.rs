@@ -3,6 +3,7 @@
 mod actions;
 mod admin;
 mod change;
+mod claim;
 mod create;
 mod decide;
 pub(crate) mod end;

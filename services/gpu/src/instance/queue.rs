@@ -19,8 +19,10 @@ use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
+    claim::places,
     create::{NewInstance, Owner},
     hold::hold_price,
+    parts::Order,
     reason::ReasonCode,
     references::References,
     store::{self, QUEUE},
@@ -136,8 +138,8 @@ async fn quote_instance(
     drop(tx);
     let not_isolated = references.not_isolated.as_ref().filter(|_| instance.order.trust() == Trust::Tenant);
     let not_isolated = not_isolated.map(|why| (ReasonCode::RuntimeUnavailable, why.message.clone()));
-    let References { spec, datacenter, .. } = references;
-    let quote = app.stock.quote(spec.id, datacenter.map(|datacenter| datacenter.id), &subject).await;
+    let References { spec, .. } = references;
+    let quote = quote(&app, &instance.order, &subject).await;
     let quote = quote.map_err(|cause| Error::Service { service: "The stock service", cause })?;
     let limited = exceeded
         .map(|exceeded| (ReasonCode::QuotaExceeded, exceeded.to_string()))
@@ -169,6 +171,27 @@ async fn quote_instance(
         estimate: quote.estimate,
         alternatives: quote.alternatives,
     }))
+}
+
+/// The quote of the first datacenter that has a free unit for the order, or of the first of all.
+async fn quote(
+    app: &AppState,
+    order: &Order,
+    subject: &SecretString,
+) -> Result<stock::Quote, clients::Error> {
+    let mut places = places(&app.clusters, &app.stock, order).await?.into_iter();
+    let is_free = |quote: &stock::Quote| quote.available > 0 && !quote.draining;
+    let mut quote = app.stock.quote(order.gpu_spec_id, places.next().flatten(), subject).await?;
+    for place in places {
+        if is_free(&quote) {
+            break;
+        }
+        let other = app.stock.quote(order.gpu_spec_id, place, subject).await?;
+        if is_free(&other) {
+            quote = other;
+        }
+    }
+    Ok(quote)
 }
 
 /// Starts the worker `gpu.grants`, which reconciles the instances that have been given a unit. All replicas follow the

@@ -5,4 +5,4 @@ mod http;
 mod model;
 
 pub(crate) use http::routes;
-pub(crate) use model::{NotIsolated, check, datacenters, explain};
+pub(crate) use model::{NotIsolated, check, datacenters, explain, limit};

@@ -32,6 +32,31 @@ pub(crate) fn datacenters(clusters: &Clusters) -> Vec<String> {
     running(&clusters.units())
 }
 
+/// Returns the names of the datacenters in which code of tenants runs, unless it runs in all: those first whose cluster answers, and
+/// whose units all run it.
+pub(crate) fn limit(clusters: &Clusters) -> Option<Vec<String>> {
+    limit_of(&clusters.seen())
+}
+
+fn limit_of(units: &[(Arc<Unit>, bool)]) -> Option<Vec<String>> {
+    // whether some unit runs it, whether one does not, whether the cluster does not answer
+    let mut datacenters: BTreeMap<&str, (bool, bool, bool)> = BTreeMap::new();
+    for (unit, answers) in units {
+        let (runs, refuses, is_away) = datacenters.entry(&unit.datacenter).or_default();
+        let refuses_it = unit.refuses_tenant_code().is_some();
+        *runs |= !refuses_it;
+        *refuses |= refuses_it;
+        *is_away |= !answers;
+    }
+    if datacenters.values().all(|(runs, ..)| *runs) {
+        return None;
+    }
+    let running = datacenters.into_iter().filter(|(name, (runs, ..))| *runs && !name.is_empty());
+    let mut names: Vec<_> = running.collect();
+    names.sort_by_key(|(_, (_, refuses, is_away))| (*is_away, *refuses));
+    Some(names.into_iter().map(|(name, _)| name.to_owned()).collect())
+}
+
 fn running(units: &[Arc<Unit>]) -> Vec<String> {
     let running = units.iter().filter(|unit| unit.refuses_tenant_code().is_none());
     let names: BTreeSet<&str> =
@@ -154,6 +179,28 @@ mod tests {
         assert!(refused.message.ends_with("told by the operator. It runs in: de."), "{}", refused.message);
         assert!(judge(&units, Some("fr")).unwrap_err().message.contains("does not report"));
         assert_eq!(judge(&units[..1], None).unwrap_err().datacenters, [""; 0]);
+    }
+
+    #[test]
+    fn claims_are_limited_to_where_such_code_runs() {
+        let seen = |datacenter, runs, answers| {
+            let reason = if runs { TenantCodeReason::Isolated } else { TenantCodeReason::NoIsolatedRuntime };
+            (unit(datacenter, Some(reason)), answers)
+        };
+        assert_eq!(limit_of(&[]), None);
+        assert_eq!(
+            limit_of(&[seen("de", true, true), seen("de", false, true), seen("fr", true, true)]),
+            None
+        );
+        let units = [
+            seen("at", true, false),
+            seen("be", true, true),
+            seen("be", false, true),
+            seen("de", true, true),
+            seen("uk", false, true),
+        ];
+        assert_eq!(limit_of(&units).unwrap(), ["de", "be", "at"]);
+        assert_eq!(limit_of(&units[4..]).unwrap(), [""; 0]);
     }
 
     #[test]

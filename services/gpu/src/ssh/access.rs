@@ -62,7 +62,7 @@ pub(super) async fn right(
     // the caller is not known yet
     let mut tx = app.db.worker().await?;
     let Some(tenant) = store::owner(&mut tx, instance).await? else { return Ok(None) };
-    let candidates = store::candidates(&mut tx, instance, fingerprint, MAX_CANDIDATES).await?;
+    let candidates = store::candidates(&mut tx, (tenant, instance), fingerprint, MAX_CANDIDATES).await?;
     drop(tx);
     for candidate in candidates {
         let rights = ssh.identity.rights(tenant, candidate.user_id).await;

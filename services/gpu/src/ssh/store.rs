@@ -82,10 +82,12 @@ pub(super) async fn insert_user_key(
     name: &str,
     key: &Key,
 ) -> sqlx::Result<Option<StoredKey>> {
+    // an API key acts for one tenant
+    let opens = by.tenant.filter(|_| by.api_key.is_some()).map(|(tenant, _)| tenant);
     sqlx::query_as!(
         StoredKey,
-        "insert into ssh_keys (id, user_id, name, public_key, fingerprint, created_by_key, rights_at)
-         values ($1, $2, $3, $4, $5, $6, $7)
+        "insert into ssh_keys (id, user_id, name, public_key, fingerprint, created_by_key, rights_at, opens_tenant)
+         values ($1, $2, $3, $4, $5, $6, $7, $8)
          on conflict (user_id, fingerprint) do nothing
          returning id, name, public_key, fingerprint, user_id as created_by, created_by_key, created_at, last_used_at",
         SshKeyId::new() as SshKeyId,
@@ -95,6 +97,7 @@ pub(super) async fn insert_user_key(
         key.fingerprint,
         by.api_key as Option<ApiKeyId>,
         Timestamp::from(by.issued_at) as _,
+        opens as Option<TenantId>,
     )
     .fetch_optional(conn)
     .await
@@ -217,7 +220,7 @@ pub(super) struct Candidate {
 /// Returns the instance's keys with this fingerprint, then those of users: several may have added the same.
 pub(super) async fn candidates(
     conn: &mut PgConnection,
-    instance: InstanceId,
+    (tenant, instance): (TenantId, InstanceId),
     fingerprint: &str,
     limit: i64,
 ) -> sqlx::Result<Vec<Candidate>> {
@@ -227,11 +230,13 @@ pub(super) async fn candidates(
              select id, added_by as user_id, 'instance' as owner, 0 as rank, last_used_at from instance_ssh_keys
              where instance_id = $1 and fingerprint = $2
              union all
-             select id, user_id, 'user', 1, last_used_at from ssh_keys where fingerprint = $2
+             select id, user_id, 'user', 1, last_used_at from ssh_keys
+             where fingerprint = $2 and (opens_tenant is null or opens_tenant = $4)
          ) as keys order by rank, last_used_at desc nulls last, id limit $3"#,
         instance as InstanceId,
         fingerprint,
         limit,
+        tenant as TenantId,
     )
     .fetch_all(conn)
     .await

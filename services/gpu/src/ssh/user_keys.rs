@@ -109,7 +109,8 @@ async fn list_ssh_keys(
     Ok(Json(request.page(rows, |key| key.id).map(SshKeyView::from)))
 }
 
-/// Adds an SSH key to the user. It opens every instance that the user may use. One that is added with an API key ends with that.
+/// Adds an SSH key to the user. It opens every instance that the user may use. One that is added with an API key, which needs
+/// `instances:write` as well, opens those of its tenant, and ends with it.
 #[utoipa::path(
     post, path = "/v1/ssh-keys", operation_id = "create_ssh_key", tag = "ssh", params(IdempotencyKey),
     request_body = NewSshKey,

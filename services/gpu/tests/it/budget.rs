@@ -544,3 +544,28 @@ async fn another_service_issues_an_allowance() {
     let other = world.user(TenantId::new(), Role::Member);
     let _ = other.post("/v1/instances", World::order()).await.expect(202);
 }
+
+/// The jobs service asks every two seconds.
+#[tokio::test(flavor = "multi_thread")]
+async fn tenants_that_may_start_nothing_are_found_without_reading_the_others() {
+    let world = World::with_budgets(0, false).await;
+    let mut admin = world.db.admin().await;
+    let many = "insert into gpu.allowances (tenant_id, issuer, version, currency, valid_until)
+                select gen_random_uuid(), 'accounts', 1, 'EUR', '2100-01-01' from generate_series(1, 20000)";
+    sqlx::query(many).execute(&mut admin).await.unwrap();
+    let spent = TenantId::new();
+    let one = "insert into gpu.allowances (tenant_id, issuer, version, currency, runs_out_at)
+               values ($1, 'accounts', 1, 'EUR', '2000-01-01')";
+    sqlx::query(one).bind(spent.uuid()).execute(&mut admin).await.unwrap();
+    sqlx::query("analyze gpu.allowances").execute(&mut admin).await.unwrap();
+    let jobs = Client::new(&world.base).service("jobs");
+    let uses = "select idx_scan from pg_stat_user_indexes where indexrelname = 'allowances_end'";
+    eventually("the index is used", async || {
+        let all = jobs.get("/internal/v1/allowances").await.expect(200).body;
+        assert_eq!(all["items"].as_array().unwrap().len(), 1);
+        assert_eq!(all["items"][0]["tenant_id"], json!(spent));
+        let uses: i64 = sqlx::query_scalar(uses).fetch_one(&mut admin).await.unwrap();
+        (uses > 0).then_some(())
+    })
+    .await;
+}

@@ -67,6 +67,7 @@ async fn gateway(world: &World, limits: Limits) -> (String, Process) {
         metrics_listen: internal.local_addr().unwrap(),
         public_url: format!("http://{address}").parse().unwrap(),
         apps: GatewayApps::default(),
+        console: None,
         auth: world.issuer.config(),
         services: Services {
             identity: gpu.clone(),

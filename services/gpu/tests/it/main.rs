@@ -46,6 +46,7 @@ mod ssh_ends;
 mod ssh_files;
 mod ssh_keys;
 mod ssh_packets;
+mod ssh_paths;
 mod ssh_streams;
 mod streams;
 mod tenants;

@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "tests run on the real clock")]
 
+mod queue;
 mod storages;
 
 use std::{
@@ -29,6 +30,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use testkit::{Issuer, service_token};
 
+use queue::{claim_or_wait, entries, grants};
 use storages::{attach, create_storage, detach, storage, storage_spec};
 
 use crate::harness::{CLUSTER, OTHER_CLUSTER};
@@ -459,101 +461,6 @@ async fn release(
     }
     holdings.waits.retain(|waits| *waits != id);
     StatusCode::NO_CONTENT
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WaitRequest {
-    tenant_id: TenantId,
-    gpu_spec_id: GpuSpecId,
-    #[serde(default)]
-    datacenter_id: Option<DatacenterId>,
-    #[serde(default)]
-    preferred_node: Option<String>,
-    #[serde(rename = "attempt")]
-    _attempt: i64,
-}
-
-async fn claim_or_wait(
-    State(state): State<Played>,
-    caller: Caller,
-    Path(instance_id): Path<InstanceId>,
-    Json(wait): Json<WaitRequest>,
-) -> Result<Json<Value>, Problem> {
-    let request = ClaimRequest {
-        instance_id,
-        _tenant_id: wait.tenant_id,
-        gpu_spec_id: wait.gpu_spec_id,
-        datacenter_id: wait.datacenter_id,
-        _preferred_node: wait.preferred_node,
-        interruptible: false,
-    };
-    let played = Arc::clone(&state.0);
-    match claim(State(state), caller, Json(request)).await {
-        Ok((_, claim)) => Ok(Json(json!({ "claim": claim.0 }))),
-        Err(_) => {
-            let mut holdings = played.holdings();
-            if !holdings.waits.contains(&instance_id) {
-                holdings.waits.push(instance_id);
-            }
-            Ok(Json(json!({ "claim": null })))
-        }
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct EntriesQuery {
-    instance_ids: String,
-}
-
-async fn entries(
-    State(Played(played, _)): State<Played>,
-    _: Caller,
-    Query(query): Query<EntriesQuery>,
-) -> Json<Value> {
-    let holdings = played.holdings();
-    let asked: Vec<InstanceId> = query.instance_ids.split(',').map(|id| id.parse().unwrap()).collect();
-    let items: Vec<Value> = holdings
-        .waits
-        .iter()
-        .enumerate()
-        .filter(|(_, id)| asked.contains(id))
-        .map(|(n, id)| {
-            json!({ "instance_id": id, "position": n + 1, "length": holdings.waits.len(),
-                "gpu_spec": { "id": played.spec, "name": SPEC }, "datacenter": null, "draining": false,
-                "priority": 0, "since": "2026-01-01T00:00:00Z",
-                "estimate": { "starts_at": "2026-01-01T01:00:00Z", "releases": 3, "period_seconds": 60 },
-                "alternatives": played.alternatives() })
-        })
-        .collect();
-    Json(json!({ "items": items }))
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct GrantsQuery {
-    after: String,
-    wait_seconds: u64,
-}
-
-async fn grants(
-    State(Played(played, _)): State<Played>,
-    _: Caller,
-    Query(query): Query<GrantsQuery>,
-) -> Json<Value> {
-    let mut granted = std::pin::pin!(played.granted.notified());
-    granted.as_mut().enable();
-    let after: usize = query.after.parse().unwrap_or(0);
-    if played.holdings().grants.len() <= after {
-        let _ = tokio::time::timeout(std::time::Duration::from_secs(query.wait_seconds), granted).await;
-    }
-    let holdings = played.holdings();
-    let items: Vec<Value> = holdings.grants[after..]
-        .iter()
-        .map(|id| json!({ "at": "2026-01-01T00:00:00Z", "change": { "instance_id": id } }))
-        .collect();
-    Json(json!({ "items": items, "next_cursor": holdings.grants.len().to_string(), "complete": true }))
 }
 
 #[derive(Deserialize)]

@@ -29,10 +29,14 @@ impl Operator {
 
     /// A unit as the stock service makes it, which the operator holds a place for.
     pub(crate) async fn make_unit(&self, name: &str) {
+        self.make_unit_in(name, "dev-1").await;
+    }
+
+    pub(crate) async fn make_unit_in(&self, name: &str, datacenter: &str) {
         let unit: GpuUnit = serde_json::from_value(json!({
             "apiVersion": "atelier.dev/v1alpha1", "kind": "GpuUnit", "metadata": { "name": name },
             "spec": {
-                "gpuSpec": "3080-small-4-1", "datacenter": "dev-1", "resources": { "cpu": "1", "memory": "1Gi" },
+                "gpuSpec": "3080-small-4-1", "datacenter": datacenter, "resources": { "cpu": "1", "memory": "1Gi" },
                 "gpu": { "model": "RTX 3080", "count": 1,
                          "allocation": { "kind": "device", "resource": "nvidia.com/gpu" } },
             },

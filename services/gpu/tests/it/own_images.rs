@@ -1,12 +1,13 @@
 //! Instances that run an image of the tenant's own.
 
-use ids::InstanceId;
+use ids::{InstanceId, UnitId};
 use serde_json::{Value, json};
 use testkit::eventually;
 
 use crate::{
-    harness::{Setup, World},
+    harness::{OTHER_CLUSTER, Setup, World, start_cluster},
     neighbours::SPEC,
+    operator::Operator,
 };
 
 const IMAGE: &str = "ghcr.io/team/painter:2.1";
@@ -148,7 +149,52 @@ async fn code_of_tenants_starts_only_where_the_operator_reports_a_runtime_for_it
     assert_eq!((wanted.trust, wanted.always_pull), (crds::Trust::Tenant, false));
 }
 
-/// The report may change, and stock chooses among all datacenters: the claimed unit is looked at once more.
+#[tokio::test(flavor = "multi_thread")]
+async fn code_of_tenants_gets_a_unit_where_it_runs() {
+    // without the workers of a replica that has one cluster only
+    let mut world = World::with(Setup { units: 1, workers: false, ..Setup::default() }).await;
+    world.allow_own_images(true).await;
+    let refusing = world.app.clusters().units()[0].name.clone();
+    world.operator.isolates(&refusing, false).await;
+    let folder = tempfile::tempdir().unwrap();
+    let (other, kube) = start_cluster(folder.path()).await;
+    let operator = Operator::new(kube.clone());
+    let unit = UnitId::new();
+    operator.make_unit_in(&unit.k8s_name(), "dev-2").await;
+    world.neighbours.add_unit_in_other(unit);
+    let kubeconfig = Some(other.kubeconfig_path().to_owned());
+    let config = crds::ClusterConfig { kubeconfig, context: None };
+    world.config.clusters.insert(OTHER_CLUSTER.to_owned(), config);
+    let replica = world.replica().await;
+    world.base.clone_from(&replica.base);
+    eventually("the report is known", async || {
+        let units = replica.app.clusters().units();
+        let refused = units.iter().filter(|unit| unit.refuses_tenant_code().is_some()).count();
+        (refused == 1).then_some(())
+    })
+    .await;
+
+    // stock would give the unit of the other datacenter, if it could choose
+    let id = world.ordered(order()).await;
+    operator.ready(&World::unit_in(&kube, id).await).await;
+    world.in_state(id, "running").await;
+    // nor does one wait for a unit on which it could not run
+    let mut waits = order();
+    waits["wait"] = json!(true);
+    let waits = world.ordered(waits).await;
+    eventually("it waits", async || (world.neighbours.waits() == 1).then_some(())).await;
+    assert_eq!(world.neighbours.claim_of(waits), None);
+    let mut first = order();
+    first["wait"] = json!(false);
+    let exhausted = world.ordered(first).await;
+    assert_eq!(world.in_state(exhausted, "stopped").await.str("reason"), "stock_exhausted");
+    // what is the platform's runs there as well
+    let of_catalogue = world.ordered(World::order()).await;
+    world.brought_up(of_catalogue).await;
+    replica.process.shutdown.begin();
+}
+
+/// The report may change, and stock chooses among the units of a datacenter: the claimed unit is looked at once more.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_unit_that_runs_no_code_of_tenants_is_given_back() {
     let world = World::with(Setup { units: 2, ..Setup::default() }).await;

@@ -2,8 +2,8 @@
 
 use std::{net::SocketAddr, path::PathBuf, process::Stdio, time::Duration};
 
-use auth::Role;
-use ids::{InstanceId, TenantId, UserId};
+use auth::{Claims, Role, session_of};
+use ids::{ApiKeyId, InstanceId, TenantId, UserId};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::Api;
 use serde_json::{Value, json};
@@ -383,6 +383,31 @@ async fn a_key_of_an_instance_opens_this_one_only() {
     // it opens nothing once the user who added it has lost the role
     world.neighbours.set_role(world.tenant, person.user, Some("viewer"));
     assert_eq!(person.run(other, "true").await.status, 255);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_an_api_key_adds_opens_the_tenant_of_that_one_only() {
+    let world = World::start().await;
+    let id = with_pod(&world).await;
+    let person = Person::new(&world, world.tenant, Role::Member).await;
+    let elsewhere = TenantId::new();
+    world.neighbours.set_role(elsewhere, person.user, Some("member"));
+    let script = |tenant, scope: &str| {
+        let claims = world.issuer.claims(Some((tenant, Role::Member)), false);
+        let (key, scope) = (Some(ApiKeyId::new()), Some(scope.to_owned()));
+        let claims = Claims { sub: person.user, sid: key.map(session_of), key, scope, ..claims };
+        Client::new(&world.base).token(&world.issuer.sign(&claims))
+    };
+    let new = json!({ "public_key": person.public_key() });
+    let all = "account:write instances:write";
+    // a shell is more than the account
+    let refused = script(world.tenant, "account:write").post("/v1/ssh-keys", new.clone()).await;
+    assert_eq!(refused.expect_problem(403, "insufficient-scope").str("scope"), "instances:write");
+    let made = script(elsewhere, all).post("/v1/ssh-keys", new.clone()).await.expect(201);
+    assert_eq!(person.run(id, "true").await.status, 255);
+    let _ = person.api.delete(&format!("/v1/ssh-keys/{}", made.str("id"))).await.expect(204);
+    let _ = script(world.tenant, all).post("/v1/ssh-keys", new).await.expect(201);
+    assert_eq!(person.run(id, "true").await.status, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

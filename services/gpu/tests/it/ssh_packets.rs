@@ -11,16 +11,16 @@ use tokio::{
 
 use crate::{harness::World, ssh::Person, streams::with_pod};
 
-const READ: u32 = 1;
-const WRITE: u32 = 2;
+pub(crate) const READ: u32 = 1;
+pub(crate) const WRITE: u32 = 2;
 const APPEND: u32 = 4;
-const CREATE: u32 = 8;
+pub(crate) const CREATE: u32 = 8;
 const TRUNCATE: u32 = 0x10;
-const EXCLUSIVE: u32 = 0x20;
+pub(crate) const EXCLUSIVE: u32 = 0x20;
 
 /// What a request was answered with.
 #[derive(Debug, PartialEq, Eq)]
-enum Reply {
+pub(crate) enum Reply {
     Status(u32, String),
     Handle(Bytes),
     Data(Bytes),
@@ -32,14 +32,14 @@ enum Reply {
 /// Offsets and lengths.
 type Writes = &'static [(u64, usize)];
 
-struct Sftp {
+pub(crate) struct Sftp {
     _child: Child,
     input: ChildStdin,
     output: ChildStdout,
     next: u32,
 }
 
-fn text(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn text(bytes: &[u8]) -> Vec<u8> {
     let mut field = Vec::new();
     field.put_u32(u32::try_from(bytes.len()).unwrap());
     field.put_slice(bytes);
@@ -52,7 +52,7 @@ fn take(packet: &mut Bytes) -> Bytes {
 }
 
 impl Sftp {
-    async fn open(person: &Person, id: InstanceId) -> Self {
+    pub(crate) async fn open(person: &Person, id: InstanceId) -> Self {
         let mut ssh = person.program("ssh");
         ssh.args(["-s", &format!("{id}@127.0.0.1"), "sftp"]).stdin(Stdio::piped()).stderr(Stdio::inherit());
         let mut child = ssh.spawn().unwrap();
@@ -85,7 +85,7 @@ impl Sftp {
         self.next
     }
 
-    async fn reply(&mut self, id: u32) -> Reply {
+    pub(crate) async fn reply(&mut self, id: u32) -> Reply {
         let reply = tokio::time::timeout(std::time::Duration::from_secs(60), self.received()).await;
         let mut reply = reply.expect("a reply");
         let kind = reply.get_u8();
@@ -119,41 +119,41 @@ impl Sftp {
         }
     }
 
-    async fn call(&mut self, kind: u8, fields: &[&[u8]]) -> Reply {
+    pub(crate) async fn call(&mut self, kind: u8, fields: &[&[u8]]) -> Reply {
         let id = self.send(kind, fields).await;
         self.reply(id).await
     }
 
-    async fn done(&mut self, kind: u8, fields: &[&[u8]]) {
+    pub(crate) async fn done(&mut self, kind: u8, fields: &[&[u8]]) {
         assert_eq!(self.call(kind, fields).await, Reply::Status(0, "Success".into()), "request {kind}");
     }
 
-    async fn file(&mut self, path: &[u8], flags: u32) -> Bytes {
+    pub(crate) async fn file(&mut self, path: &[u8], flags: u32) -> Bytes {
         match self.call(3, &[&text(path), &flags.to_be_bytes(), &[0; 4]]).await {
             Reply::Handle(handle) => handle,
             other => panic!("{other:?}"),
         }
     }
 
-    async fn write(&mut self, handle: &[u8], offset: u64, bytes: &[u8]) -> u32 {
+    pub(crate) async fn write(&mut self, handle: &[u8], offset: u64, bytes: &[u8]) -> u32 {
         self.send(6, &[&text(handle), &offset.to_be_bytes(), &text(bytes)]).await
     }
 
-    async fn wrote(&mut self, handle: &[u8], offset: u64, bytes: &[u8]) {
+    pub(crate) async fn wrote(&mut self, handle: &[u8], offset: u64, bytes: &[u8]) {
         let id = self.write(handle, offset, bytes).await;
         assert_eq!(self.reply(id).await, Reply::Status(0, "Success".into()));
     }
 
-    async fn read(&mut self, handle: &[u8], offset: u64, length: u32) -> Reply {
+    pub(crate) async fn read(&mut self, handle: &[u8], offset: u64, length: u32) -> Reply {
         self.call(5, &[&text(handle), &offset.to_be_bytes(), &length.to_be_bytes()]).await
     }
 
-    async fn close(&mut self, handle: &[u8]) -> Reply {
+    pub(crate) async fn close(&mut self, handle: &[u8]) -> Reply {
         self.call(4, &[&text(handle)]).await
     }
 
     /// Reads a file to its end.
-    async fn content(&mut self, path: &[u8]) -> Vec<u8> {
+    pub(crate) async fn content(&mut self, path: &[u8]) -> Vec<u8> {
         let handle = self.file(path, READ).await;
         let mut content = Vec::new();
         while let Reply::Data(part) = self.read(&handle, content.len() as u64, 32_768).await {

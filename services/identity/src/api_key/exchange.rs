@@ -54,6 +54,7 @@ pub(crate) async fn exchange(state: &AppState, key: &ApiKey, client: IpAddr) -> 
         session: session_of(stored.id),
         scopes: Some(stored.scopes.into_iter().collect()),
         api_key: Some(stored.id),
+        limited: stored.requests_per_second.is_some() || !creators.is_empty(),
         // verifiers accept a token for a while after its end: an expired key must not use that
         expires_at: match stored.expires_at {
             Some(at) => (now.as_second() + seconds).min(at.as_second() - auth::LEEWAY.cast_signed()),

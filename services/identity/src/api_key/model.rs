@@ -159,6 +159,7 @@ mod tests {
             session: None,
             scopes: scopes.map(Scopes::from),
             api_key: None,
+            limited: false,
             issued_at: at(0),
             expires_at: at(600),
         }

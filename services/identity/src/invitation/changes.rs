@@ -31,6 +31,13 @@ pub(super) async fn invite(
         return Err(Error::AlreadyAMember);
     }
     store::delete_expired_of_tenant(tx, tenant, now).await?;
+    if let Some(open) = store::find_by_email(tx, tenant, &new.email).await? {
+        authority::owner_by_person(caller, &[open.role])?;
+        // it would end with the key, and have the role that the key gives it
+        if !open.is_of_key && caller.api_key.is_some() {
+            return Err(Error::InvitedByPerson);
+        }
+    }
     let key_ends = match caller.api_key {
         Some(key) => api_key::expiry(tx, key).await?,
         None => None,
@@ -51,7 +58,8 @@ pub(super) async fn withdraw(
     now: Timestamp,
 ) -> Result<(), Error> {
     authority::manager(tx, caller, tenant).await?;
-    if store::withdraw(tx, tenant, id, now).await? { Ok(()) } else { Err(Error::NotFound) }
+    let role = store::withdraw(tx, tenant, id, now).await?.ok_or(Error::NotFound)?;
+    authority::owner_by_person(caller, &[role])
 }
 
 /// Makes the caller a member of the inviting tenant, which must be active. The inviter must still be able to manage it.
@@ -91,5 +99,6 @@ pub(super) async fn decline(
     now: Timestamp,
 ) -> Result<(), Error> {
     authority::signed_in(tx, caller).await?;
-    if store::decline(tx, caller.user, id, now).await? { Ok(()) } else { Err(Error::NotFound) }
+    let role = store::decline(tx, caller.user, id, now).await?.ok_or(Error::NotFound)?;
+    authority::owner_by_person(caller, &[role])
 }

@@ -48,7 +48,8 @@ async fn list_invitations(
 ///
 /// The response is the same whether or not the address has an account; the person finds the invitation at
 /// `/v1/me/invitations` once they sign in. Repeating the invitation of an address sets its role and prolongs it. It is
-/// void while its inviter is neither an owner nor an administrator. That of an API key makes no owner, and ends with the key.
+/// void while its inviter is neither an owner nor an administrator. That of an API key makes no owner, and ends with the key; an API
+/// key does not repeat what a person has sent.
 /// At most 100 invitations of a tenant are open.
 #[utoipa::path(
     post, path = "/v1/tenants/{id}/invitations", operation_id = "create_invitation", tag = "tenants",
@@ -78,7 +79,7 @@ async fn create_invitation(
     .await
 }
 
-/// Withdraws an open invitation. For owners and administrators.
+/// Withdraws an open invitation. For owners and administrators. API keys do not withdraw invitations to be an owner.
 #[utoipa::path(
     delete, path = "/v1/tenants/{id}/invitations/{invitation_id}", operation_id = "withdraw_invitation",
     tag = "tenants",
@@ -90,6 +91,7 @@ async fn create_invitation(
     responses(
         (status = 204, description = "Withdrawn"),
     ),
+    extensions(("x-problems" = json!([ProblemType::PersonRequired]))),
 )]
 async fn withdraw_invitation(
     State(state): State<AppState>,
@@ -160,6 +162,7 @@ async fn accept_invitation(
     responses(
         (status = 204, description = "Declined"),
     ),
+    extensions(("x-problems" = json!([ProblemType::PersonRequired]))),
 )]
 async fn decline_invitation(
     State(state): State<AppState>,

@@ -31,6 +31,30 @@ pub(super) async fn list(
     .await
 }
 
+/// An open invitation to an address.
+pub(super) struct Open {
+    pub(super) role: Role,
+    /// Whether an API key has sent it.
+    pub(super) is_of_key: bool,
+}
+
+/// Returns the tenant's invitation to an address, ignoring case.
+pub(super) async fn find_by_email(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    email: &str,
+) -> sqlx::Result<Option<Open>> {
+    sqlx::query_as!(
+        Open,
+        "select role, created_by_key is not null as \"is_of_key!\" from invitations
+         where tenant_id = $1 and lower(email) = lower($2)",
+        tenant as TenantId,
+        email,
+    )
+    .fetch_optional(conn)
+    .await
+}
+
 /// Adds an invitation, or renews the one to the same address.
 pub(super) async fn put(
     conn: &mut PgConnection,
@@ -70,39 +94,37 @@ pub(super) async fn count(conn: &mut PgConnection, tenant: TenantId, now: Timest
     .await
 }
 
-/// Deletes an open invitation of the tenant. Returns whether it existed.
+/// Deletes an open invitation of the tenant. Returns its role, if it existed.
 pub(super) async fn withdraw(
     conn: &mut PgConnection,
     tenant: TenantId,
     id: InvitationId,
     now: Timestamp,
-) -> sqlx::Result<bool> {
-    sqlx::query!(
-        "delete from invitations where tenant_id = $1 and id = $2 and expires_at > $3",
+) -> sqlx::Result<Option<Role>> {
+    sqlx::query_scalar!(
+        "delete from invitations where tenant_id = $1 and id = $2 and expires_at > $3 returning role as \"role: Role\"",
         tenant as TenantId,
         id as InvitationId,
         jiff_sqlx::Timestamp::from(now),
     )
-    .execute(conn)
+    .fetch_optional(conn)
     .await
-    .map(|done| done.rows_affected() == 1)
 }
 
-/// Deletes the invitation to the address of the user.
+/// Deletes the invitation to the address of the user. Returns its role, if it existed.
 pub(crate) async fn delete_of_member(
     conn: &mut PgConnection,
     tenant: TenantId,
     user: UserId,
-) -> sqlx::Result<()> {
-    sqlx::query!(
+) -> sqlx::Result<Option<Role>> {
+    sqlx::query_scalar!(
         "delete from invitations i using users u
-         where i.tenant_id = $1 and u.id = $2 and lower(u.email) = lower(i.email)",
+         where i.tenant_id = $1 and u.id = $2 and lower(u.email) = lower(i.email) returning i.role as \"role: Role\"",
         tenant as TenantId,
         user as UserId,
     )
-    .execute(conn)
+    .fetch_optional(conn)
     .await
-    .map(drop)
 }
 
 /// Deletes the tenant's expired invitations, which must not be renewed under their old ids.
@@ -221,23 +243,23 @@ pub(super) async fn take(
     .await
 }
 
-/// Deletes the open invitation to the user's address. Returns whether it existed.
+/// Deletes the open invitation to the user's address. Returns its role, if it existed.
 pub(super) async fn decline(
     conn: &mut PgConnection,
     user: UserId,
     id: InvitationId,
     now: Timestamp,
-) -> sqlx::Result<bool> {
-    sqlx::query!(
+) -> sqlx::Result<Option<Role>> {
+    sqlx::query_scalar!(
         "delete from invitations i using users u
-         where u.id = $1 and i.id = $2 and i.expires_at > $3 and lower(u.email) = lower(i.email)",
+         where u.id = $1 and i.id = $2 and i.expires_at > $3 and lower(u.email) = lower(i.email)
+         returning i.role as \"role: Role\"",
         user as UserId,
         id as InvitationId,
         jiff_sqlx::Timestamp::from(now),
     )
-    .execute(conn)
+    .fetch_optional(conn)
     .await
-    .map(|done| done.rows_affected() == 1)
 }
 
 /// Deletes expired invitations, at most `limit`. Needs the worker role.

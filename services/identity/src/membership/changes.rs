@@ -34,7 +34,9 @@ pub(super) async fn add(
     }
     store::forget_removal(tx, tenant, user).await?;
     // or the user could return with it after having been removed
-    invitation::delete_of_member(tx, tenant, user).await?;
+    if let Some(role) = invitation::delete_of_member(tx, tenant, user).await? {
+        authority::owner_by_person(caller, &[role])?;
+    }
     find(tx, tenant, user).await
 }
 

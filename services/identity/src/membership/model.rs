@@ -99,6 +99,7 @@ mod tests {
             session: None,
             scopes: None,
             api_key: None,
+            limited: false,
             issued_at: Timestamp::UNIX_EPOCH,
             expires_at: Timestamp::MAX,
         }

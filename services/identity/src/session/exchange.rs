@@ -61,6 +61,7 @@ pub(crate) async fn exchange(
         session,
         scopes: None,
         api_key: None,
+        limited: false,
         expires_at: now.as_second() + i64::from(seconds),
     };
     Ok(TokenGrant {

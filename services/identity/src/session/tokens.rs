@@ -65,6 +65,7 @@ impl Issued {
             session: self.session,
             scopes: None,
             api_key: None,
+            limited: false,
             expires_at: now.as_second() + i64::from(lifetime),
         };
         let access_token = match self.refresh_token {
@@ -94,6 +95,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) session: SessionId,
     pub(crate) scopes: Option<Scopes>,
     pub(crate) api_key: Option<ApiKeyId>,
+    /// Whether the requests of the API key are limited.
+    pub(crate) limited: bool,
     /// Unix time in seconds.
     pub(crate) expires_at: i64,
 }
@@ -114,6 +117,7 @@ impl Subject<'_> {
             sid: Some(self.session),
             scope: self.scopes.map(|scopes| scopes.to_string()),
             key: self.api_key,
+            limited: self.limited,
             iat: self.holder.issued_at.as_duration().as_secs_f64(),
             exp: self.expires_at,
             jti: URL_SAFE_NO_PAD.encode(random::<16>()?),

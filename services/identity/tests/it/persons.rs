@@ -1,7 +1,8 @@
 //! What only a person does, and no API key: changes of ways to sign in, and of who owns a tenant. And what API keys make, which
 //! is never more than they are.
 
-use auth::Scope;
+use auth::{Claims, Scope};
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use ids::{LinkedAccountId, PasskeyId};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -34,6 +35,15 @@ impl World {
         let service = self.platform.client.service("gateway");
         let granted = service.post("/internal/v1/token-exchanges", body).await.expect(200);
         self.platform.client.token(granted.str("access_token"))
+    }
+
+    /// What the token says that a key is exchanged for.
+    async fn claims(&self, key: &Value) -> Claims {
+        let body = json!({ "credential": key["secret"], "client_address": "203.0.113.7" });
+        let service = self.platform.client.service("gateway");
+        let granted = service.post("/internal/v1/token-exchanges", body).await.expect(200);
+        let claims = granted.str("access_token").split('.').nth(1).unwrap();
+        serde_json::from_slice(&URL_SAFE_NO_PAD.decode(claims).unwrap()).unwrap()
     }
 
     /// A client with a key of the owner that has all scopes.
@@ -165,7 +175,48 @@ async fn no_key_makes_or_removes_an_owner() {
     let scoped = json!({ "name": "ada", "scopes": ["account:read", "account:write"] });
     let key = world.keyed(&create(&person, scoped).await).await;
     key.post(&accept, Value::Null).await.expect_problem(403, "person-required");
+    let decline = format!("/v1/me/invitations/{}/decline", invitation.str("id"));
+    key.post(&decline, Value::Null).await.expect_problem(403, "person-required");
     let _ = person.post(&accept, Value::Null).await.expect(200);
+}
+
+#[tokio::test]
+async fn no_key_changes_what_a_person_has_offered() {
+    let world = World::new().await;
+    let members = format!("/v1/tenants/{}/members", world.tenant);
+    let invitations = format!("/v1/tenants/{}/invitations", world.tenant);
+    let invite = |email: &str, role: &str| json!({ "email": email, "role": role });
+    let ada = world.platform.user(&world.owner, "ada@x.test").await;
+    let to_ada = world.owner.post(&invitations, invite("ada@x.test", "owner")).await.expect(201);
+    let to_bob = world.owner.post(&invitations, invite("bob@x.test", "member")).await.expect(201);
+    let before = world.owner.get(&invitations).await.expect(200).body["items"].clone();
+    let key = world.key().await;
+    // neither with a lower role, nor with the same, with which it would end with the key
+    for (email, role) in [
+        ("ada@x.test", "member"),
+        ("ada@x.test", "viewer"),
+        ("bob@x.test", "viewer"),
+        ("BOB@x.test", "member"),
+    ] {
+        let answer = key.post(&invitations, invite(email, role)).await;
+        answer.expect_problem(403, "person-required");
+    }
+    let of_ada = format!("{invitations}/{}", to_ada.str("id"));
+    key.delete(&of_ada).await.expect_problem(403, "person-required");
+    // nor by a membership, which ends the invitation
+    let member = json!({ "user_id": ada, "role": "viewer" });
+    key.post(&members, member).await.expect_problem(403, "person-required");
+    assert_eq!(world.owner.get(&invitations).await.expect(200).body["items"], before);
+
+    // keys renew what keys have sent, and withdraw what is no owner's place, as they remove members
+    let to_eve = key.post(&invitations, invite("eve@x.test", "member")).await.expect(201);
+    let renewed = key.post(&invitations, invite("eve@x.test", "viewer")).await.expect(201);
+    assert_eq!((renewed.str("id"), renewed.str("role")), (to_eve.str("id"), "viewer"));
+    for sent in [&to_bob, &to_eve] {
+        let _ = key.delete(&format!("{invitations}/{}", sent.str("id"))).await.expect(204);
+    }
+    let _ = world.owner.post(&invitations, invite("ada@x.test", "member")).await.expect(201);
+    let _ = key.delete(&of_ada).await.expect(204);
 }
 
 #[tokio::test]
@@ -204,6 +255,13 @@ async fn what_a_key_creates_has_its_limits() {
         (&grandchild["expires_at"], &grandchild["requests_per_second"]),
         (&lesser["expires_at"], &json!(1))
     );
+
+    // tokens say that there is a limit, which the gateway counts
+    let free = json!({ "name": "free", "scopes": scopes });
+    let free = create(&world.owner, free).await;
+    for (key, limited) in [(&parent, true), (&child, true), (&grandchild, true), (&free, false)] {
+        assert_eq!(world.claims(key).await.limited, limited, "{key}");
+    }
 
     // all of them count against the limits of those that led to them
     let body = json!({ "credential": grandchild["secret"], "client_address": "203.0.113.7" });

@@ -3,15 +3,16 @@
 
 use api::{Checks, Json, Path, Problem};
 use axum::{Router, extract::State, routing::post};
-use clients::storage::UrlKind;
+use clients::storage::{BucketObject, UrlKind};
 use ids::{JobId, StorageId, TenantId};
 use serde::Deserialize;
+use sqlx::PgConnection;
 
 use super::{
     file::object,
     model::{CONTENT_TYPE, MAX_BYTES, folder},
-    store::{self, CHECKPOINTS},
-    upload::{Upload, place, sign},
+    store::{self, CHECKPOINTS, Output},
+    upload::{Upload, not_now, place, sign},
 };
 use crate::{error::Error, state::AppState, worker::WorkerCaller};
 
@@ -33,7 +34,8 @@ struct NewCheckpoint {
     bytes: i64,
 }
 
-/// Returns a URL for a checkpoint of the attempt. Each call takes the place of the checkpoint before the last.
+/// Returns a URL for a checkpoint of the attempt. It counts as stored when its content is seen, at the next call or at the end of the
+/// attempt. Each call takes the place of an older checkpoint than the last one that is stored.
 async fn create_checkpoint(
     State(state): State<AppState>,
     worker: WorkerCaller,
@@ -47,20 +49,85 @@ async fn create_checkpoint(
     checks.require(sha256.len() == 32, "/sha256", "must be 64 hexadecimal digits");
     checks.finish()?;
     let output = place(&state, worker, new.session, (job, number), CHECKPOINTS).await?;
+    let there = contents(&state, &output).await?;
     let mut tx = state.db.worker().await?;
     worker.touch_running(&mut tx, new.session, (job, number)).await?;
+    record(&mut tx, (job, number), &there).await?;
+    let slot = store::next_slot(&mut tx, job, number).await?;
+    let object = object(job, CHECKPOINTS, &name(number, slot));
+    let found = find(&there, &object).and_then(mark);
     let row = store::NewCheckpoint {
         job,
         attempt: number,
+        slot,
         tenant: output.tenant,
         step: new.step,
         sha256: &sha256,
         bytes: new.bytes,
+        found: found.as_deref(),
     };
-    let slot = store::insert_checkpoint(&mut tx, &row).await?;
+    store::insert_checkpoint(&mut tx, &row).await?;
     tx.commit().await?;
-    let object = object(job, CHECKPOINTS, &name(number, slot));
     Ok(Json(sign(&state, UrlKind::Upload, &output, &object, CONTENT_TYPE, new.bytes).await?))
+}
+
+/// The objects in the place for checkpoints of a job; none if the bucket was deleted.
+async fn contents(state: &AppState, output: &Output) -> Result<Vec<BucketObject>, Error> {
+    match state.storage.objects(output.storage, output.tenant, &folder(output.job, CHECKPOINTS)).await {
+        Err(error) if error.is_not_found() => Ok(Vec::new()),
+        found => Ok(found.map_err(not_now)?.items),
+    }
+}
+
+fn find<'a>(there: &'a [BucketObject], name: &str) -> Option<&'a BucketObject> {
+    there.iter().find(|object| object.name == name)
+}
+
+/// What tells an object from the one that had its name before. A storage service of the previous release does not say it.
+fn mark(object: &BucketObject) -> Option<String> {
+    Some(format!("{} {}", object.etag.as_ref()?, object.written_at?))
+}
+
+/// Notes which checkpoints of an attempt are stored: of the announced size, and written since they were announced.
+async fn record(
+    conn: &mut PgConnection,
+    (job, number): (JobId, i32),
+    there: &[BucketObject],
+) -> sqlx::Result<()> {
+    for announced in store::announced(conn, job, number).await? {
+        let stored = find(there, &object(job, CHECKPOINTS, &name(number, announced.slot)));
+        let is_stored = |stored: &&BucketObject| {
+            let is_new = |mark| announced.found.as_ref() != Some(&mark);
+            stored.bytes == announced.bytes && mark(stored).is_none_or(is_new)
+        };
+        if stored.filter(is_stored).is_some() {
+            store::record_stored(conn, (job, number), &announced).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Looks for the checkpoints of an attempt that were announced and not seen yet, before it ends. What cannot be seen does not count
+/// as stored.
+pub(crate) async fn see(state: &AppState, job: JobId, number: i32) -> sqlx::Result<()> {
+    let mut tx = state.db.worker().await?;
+    if store::announced(&mut tx, job, number).await?.is_empty() {
+        return Ok(());
+    }
+    let output = store::output(&mut tx, job, CHECKPOINTS).await?;
+    tx.commit().await?;
+    let Some(output) = output else { return Ok(()) };
+    match contents(state, &output).await {
+        Ok(there) => {
+            let mut tx = state.db.worker().await?;
+            record(&mut tx, (job, number), &there).await?;
+            tx.commit().await
+        }
+        Err(error) => {
+            tracing::warn!(job.id = %job, error = format!("{error:#}"), "cannot see whether a checkpoint is stored");
+            Ok(())
+        }
+    }
 }
 
 fn name(attempt: i32, slot: i16) -> String {

@@ -15,13 +15,13 @@ use axum::Router;
 
 use crate::state::AppState;
 
-pub(crate) use checkpoint::{Checkpoint, newest as newest_checkpoints};
+pub(crate) use checkpoint::{Checkpoint, newest as newest_checkpoints, see as see_checkpoints};
 pub(crate) use deliver::deliver;
 pub(crate) use file::{File, download, object, sign};
 pub(crate) use http::routes;
 pub(crate) use model::{Artifact, Report, check as check_file, read};
 pub(crate) use store::{
-    CHECKPOINTS, Stored, checkpoint_times, discard, discard_staged, find_all, insert, results,
+    CHECKPOINTS, Stored, checkpointed_at, discard, discard_staged, find_all, insert, results,
 };
 pub(crate) use sweep::{delete as delete_folder, round as sweep};
 pub(crate) use upload::bucket;

@@ -148,30 +148,94 @@ pub(super) async fn delete_output(conn: &mut PgConnection, output: &Output) -> s
 pub(super) struct NewCheckpoint<'a> {
     pub(super) job: JobId,
     pub(super) attempt: i32,
+    pub(super) slot: i16,
     pub(super) tenant: TenantId,
     pub(super) step: i32,
     pub(super) sha256: &'a [u8],
     pub(super) bytes: i64,
+    /// What is in its place.
+    pub(super) found: Option<&'a str>,
 }
 
-/// Inserts a checkpoint of a locked attempt in place of the one before the last. Returns its slot.
-pub(super) async fn insert_checkpoint(conn: &mut PgConnection, new: &NewCheckpoint<'_>) -> sqlx::Result<i16> {
+/// Returns the slot of the next checkpoint of a locked attempt: the last one that was stored keeps its own. Without one, they take
+/// turns.
+pub(super) async fn next_slot(conn: &mut PgConnection, job: JobId, attempt: i32) -> sqlx::Result<i16> {
     sqlx::query_scalar!(
-        "insert into checkpoints (job_id, attempt, slot, tenant_id, step, sha256, bytes)
-         select $1, $2, coalesce((select 1 - c.slot from checkpoints c where c.job_id = $1 and c.attempt = $2
-                                  order by c.created_at desc limit 1), 0), $3, $4, $5, $6
+        r#"select coalesce((select 1 - slot from checkpoints where job_id = $1 and attempt = $2
+                            order by coalesce(stored_at >= created_at, false) desc, created_at desc limit 1),
+                           0)::smallint as "slot!""#,
+        job as JobId,
+        attempt,
+    )
+    .fetch_one(conn)
+    .await
+}
+
+/// Inserts a checkpoint of a locked attempt in place of the one that had its slot.
+pub(super) async fn insert_checkpoint(conn: &mut PgConnection, new: &NewCheckpoint<'_>) -> sqlx::Result<()> {
+    sqlx::query!(
+        "insert into checkpoints (job_id, attempt, slot, tenant_id, step, sha256, bytes, found)
+         values ($1, $2, $3, $4, $5, $6, $7, $8)
          on conflict (job_id, attempt, slot) do update
-         set step = excluded.step, sha256 = excluded.sha256, bytes = excluded.bytes, created_at = clock_timestamp()
-         returning slot",
+         set step = excluded.step, sha256 = excluded.sha256, bytes = excluded.bytes, created_at = clock_timestamp(),
+             stored_at = null, found = excluded.found",
         new.job as JobId,
         new.attempt,
+        new.slot,
         new.tenant as TenantId,
         new.step,
         new.sha256,
         new.bytes,
+        new.found,
     )
-    .fetch_one(conn)
+    .execute(conn)
     .await
+    .map(drop)
+}
+
+/// A checkpoint that was announced, and not seen since.
+pub(super) struct Announced {
+    pub(super) slot: i16,
+    pub(super) bytes: i64,
+    /// What was in its place then.
+    pub(super) found: Option<String>,
+}
+
+/// Returns the checkpoints of an attempt that were announced and not seen since.
+pub(super) async fn announced(
+    conn: &mut PgConnection,
+    job: JobId,
+    attempt: i32,
+) -> sqlx::Result<Vec<Announced>> {
+    sqlx::query_as!(
+        Announced,
+        "select slot, bytes, found from checkpoints
+         where job_id = $1 and attempt = $2 and (stored_at is null or stored_at < created_at)",
+        job as JobId,
+        attempt,
+    )
+    .fetch_all(conn)
+    .await
+}
+
+/// Notes that a checkpoint was seen, as it was announced.
+pub(super) async fn record_stored(
+    conn: &mut PgConnection,
+    (job, attempt): (JobId, i32),
+    seen: &Announced,
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update checkpoints set stored_at = clock_timestamp()
+         where job_id = $1 and attempt = $2 and slot = $3 and bytes = $4 and found is not distinct from $5",
+        job as JobId,
+        attempt,
+        seen.slot,
+        seen.bytes,
+        seen.found.as_deref(),
+    )
+    .execute(conn)
+    .await
+    .map(drop)
 }
 
 /// A checkpoint that was announced.
@@ -195,20 +259,18 @@ pub(super) async fn checkpoints(conn: &mut PgConnection, job: JobId) -> sqlx::Re
     .await
 }
 
-/// Returns when the last checkpoint of an attempt was announced, and the one before.
-pub(crate) async fn checkpoint_times(
+/// Returns when the last checkpoint of an attempt was announced that is known to be stored.
+pub(crate) async fn checkpointed_at(
     conn: &mut PgConnection,
     job: JobId,
     attempt: i32,
-) -> sqlx::Result<(Option<Timestamp>, Option<Timestamp>)> {
-    let times = sqlx::query_scalar!(
-        "select created_at from checkpoints where job_id = $1 and attempt = $2 order by created_at desc",
+) -> sqlx::Result<Option<Timestamp>> {
+    let last = sqlx::query_scalar!(
+        "select max(created_at) from checkpoints where job_id = $1 and attempt = $2 and stored_at >= created_at",
         job as JobId,
         attempt,
     );
-    let times = times.fetch_all(conn).await?;
-    let nth = |n: usize| times.get(n).copied().map(jiff_sqlx::Timestamp::to_jiff);
-    Ok((nth(0), nth(1)))
+    Ok(last.fetch_one(conn).await?.map(jiff_sqlx::Timestamp::to_jiff))
 }
 
 /// Inserts the results of a job.

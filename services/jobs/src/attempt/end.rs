@@ -62,7 +62,7 @@ pub(crate) async fn end(
         }
         _ => None,
     };
-    let charge = settle(conn, &job, number, how, &ended).await?;
+    let charge = settle(conn, &job, number, &ended).await?;
     store::close(conn, job.id, number, ended.attempt, problem, charge.as_ref()).await?;
     if matches!(how, End::Failed { problem, .. } if problem.code == GPU_FAILED) {
         store::note_lost_node(conn, job.id, number, worker.id).await?;
@@ -108,18 +108,14 @@ async fn settle(
     conn: &mut PgConnection,
     job: &Job,
     number: i32,
-    how: &End,
     ended: &Ended,
 ) -> sqlx::Result<Option<Charge>> {
     let Some(open) = store::open_cost(conn, job.id, number).await? else { return Ok(None) };
-    let (last, before) = artifact::checkpoint_times(conn, job.id, number).await?;
     let work = Work {
         assigned_at: open.assigned_at,
         working_at: open.working_at,
         stop_at: open.stop_at,
-        // a worker that ends its attempt has stored its last checkpoint; of a lost one only that is sure to be stored which was
-        // followed by another
-        checkpoint_at: if *how == End::Lost { before } else { last },
+        checkpoint_at: artifact::checkpointed_at(conn, job.id, number).await?,
         ended_at: open.done_at,
     };
     let charge = charge(ended.outcome, &work, open.rate.as_ref());

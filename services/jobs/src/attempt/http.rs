@@ -381,9 +381,10 @@ async fn end_attempt(
     how: &End,
 ) -> Result<Json<EndAnswer>, Problem> {
     let policy = Policy::of(&state.config.scheduler);
+    let AttemptRef { job_id, attempt } = attempt;
+    artifact::see_checkpoints(state, job_id, attempt).await?;
     let mut tx = state.db.worker().await?;
     let held = worker.touch(&mut tx, session).await?;
-    let AttemptRef { job_id, attempt } = attempt;
     let place = member::find(&mut tx, job_id, attempt, worker.0).await?;
     if *how == End::Left && !ends_session && place.is_some_and(|place| place.rank > 0) {
         // rank 0 ends the attempt, after its last checkpoint

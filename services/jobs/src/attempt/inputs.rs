@@ -46,6 +46,8 @@ struct Input<Id> {
     bytes: i64,
     /// In hexadecimal; null if the user did not say.
     sha256: Option<String>,
+    /// What `If-Match` of the GET says, so that other content is refused; null if it is not known.
+    etag: Option<String>,
     url: String,
     expires_at: Timestamp,
 }
@@ -97,13 +99,17 @@ async fn uploads(
     for id in ids {
         let missing = || Error::InputMissing(vec![id.to_string()]);
         let upload = found.iter().find(|upload| upload.id == *id).ok_or_else(missing)?;
+        if !upload::is_unchanged(state, tenant, upload).await? {
+            return Err(missing());
+        }
         let file = File {
             storage: upload.storage,
             object: upload.object(),
             content_type: &upload.content_type,
             bytes: upload.bytes,
         };
-        inputs.push(input(state, tenant, *id, &upload.name, &file, upload.sha256.as_deref()).await?);
+        let input = input(state, tenant, *id, &upload.name, &file, upload.sha256.as_deref()).await?;
+        inputs.push(Input { etag: upload.etag.clone(), ..input });
     }
     Ok(inputs)
 }
@@ -169,6 +175,7 @@ async fn input<Id: std::fmt::Display>(
         content_type: file.content_type.to_owned(),
         bytes: file.bytes,
         sha256: sha256.map(str::to_owned),
+        etag: None,
         url: signed.url,
         expires_at: signed.expires_at,
     })

@@ -8,7 +8,8 @@ use sqlx::PgConnection;
 
 use super::{
     rows::{self, job_key, tenant_key, worker_key},
-    store::{self, JobRow, WorkerRow},
+    store::{self, JobRow},
+    worker_store::{self, WorkerRow},
     world::World,
 };
 use crate::{
@@ -87,7 +88,7 @@ impl World {
             }
         }
         if !workers.is_empty() {
-            let ready = store::workers(conn, workers).await?;
+            let ready = worker_store::workers(conn, workers).await?;
             for id in workers {
                 self.compare_worker(*id, ready.iter().find(|row| row.id == *id), now)?;
             }

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, time::Duration};
 use ids::{PoolId, WorkerId};
 use sqlx::PgConnection;
 
-use super::store;
+use super::worker_store;
 use crate::config::SchedulerConfig;
 
 /// A node fails while this number of jobs, of several tenants, lost a worker on it within [`LOSSES_TIME`].
@@ -25,9 +25,9 @@ pub(super) async fn find(
     pool: PoolId,
     config: &SchedulerConfig,
 ) -> sqlx::Result<Closed> {
-    let silent = store::silent_workers(conn, pool, config.silent()).await?;
-    let draining = store::draining_workers(conn, pool).await?;
-    let failing = store::on_failing_nodes(conn, pool, LOSSES, LOSSES_TIME).await?;
+    let silent = worker_store::silent_workers(conn, pool, config.silent()).await?;
+    let draining = worker_store::draining_workers(conn, pool).await?;
+    let failing = worker_store::on_failing_nodes(conn, pool, LOSSES, LOSSES_TIME).await?;
     let (of_nodes, nodes): (Vec<_>, _) = failing.into_iter().map(|one| (one.worker, one.node)).unzip();
     Ok(Closed { workers: silent.into_iter().chain(draining).chain(of_nodes).collect(), nodes })
 }

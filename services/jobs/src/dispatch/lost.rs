@@ -7,7 +7,7 @@ use ids::{PoolId, WorkerId};
 use jiff::Timestamp;
 use sqlx::PgConnection;
 
-use super::store;
+use super::worker_store;
 use crate::{
     attempt::Policy,
     config::SchedulerConfig,
@@ -22,8 +22,8 @@ pub(super) async fn find(
     config: &SchedulerConfig,
 ) -> sqlx::Result<BTreeSet<WorkerId>> {
     let mut lost: BTreeSet<WorkerId> =
-        store::silent_workers(conn, pool, config.lost()).await?.into_iter().collect();
-    lost.extend(store::overdue_workers(conn, pool).await?);
+        worker_store::silent_workers(conn, pool, config.lost()).await?.into_iter().collect();
+    lost.extend(worker_store::overdue_workers(conn, pool).await?);
     Ok(lost)
 }
 
@@ -38,7 +38,7 @@ pub(super) async fn end_sessions(
     for id in lost {
         let Some(worker) = lock(conn, *id).await? else { continue };
         // it may have been heard of before it was locked
-        if store::is_lost(conn, *id, config.lost()).await? {
+        if worker_store::is_lost(conn, *id, config.lost()).await? {
             tracing::warn!(worker.id = %id, "worker lost");
             let how = (EndCause::Unannounced, WorkerState::Offline);
             end_session(conn, &worker, how, &policy, now).await?;

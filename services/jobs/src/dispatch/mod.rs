@@ -14,6 +14,7 @@ mod rows;
 mod specs;
 mod store;
 mod view;
+mod worker_store;
 mod world;
 
 use std::{

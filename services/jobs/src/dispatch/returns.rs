@@ -12,7 +12,7 @@ use tokio::{sync::watch, time::sleep};
 
 use super::{
     rows::worker_key,
-    store::{self, LentRow},
+    worker_store::{self, LentRow},
 };
 use crate::{schedule::WantedBack, state::AppState};
 
@@ -38,7 +38,7 @@ pub(super) async fn follow(
 
 async fn lent(state: &AppState, pool: PoolId) -> sqlx::Result<Vec<LentRow>> {
     let mut tx = state.db.worker().await?;
-    store::lent_workers(&mut tx, pool).await
+    worker_store::lent_workers(&mut tx, pool).await
 }
 
 /// Returns what the stock wants back of these specifications: a number of units, and the instances that may return theirs.

@@ -5,11 +5,7 @@ use std::sync::Arc;
 use ids::{GpuSpecId, JobId, ModelId, TenantId, WorkerId};
 use jiff::Timestamp;
 
-use super::{
-    estimates::Estimates,
-    specs::Specs,
-    store::{JobRow, WorkerRow},
-};
+use super::{estimates::Estimates, specs::Specs, store::JobRow, worker_store::WorkerRow};
 use crate::{
     base_model::Needs,
     job::{self, GroupMode, JobState, QueuedReason},

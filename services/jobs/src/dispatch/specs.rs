@@ -8,7 +8,7 @@ use std::{
 
 use ids::GpuSpecId;
 
-use super::store::WorkerRow;
+use super::worker_store::WorkerRow;
 use crate::{
     base_model::{Models, Needs},
     schedule::SpecId,

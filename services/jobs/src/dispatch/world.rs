@@ -10,7 +10,7 @@ use super::{
     estimates::Estimates,
     rows::{self, millis, tenant_key, worker_key},
     specs::Specs,
-    store,
+    store, worker_store,
 };
 use crate::{
     base_model, job,
@@ -74,7 +74,7 @@ impl World {
         let shares = share::of_pool(conn, id).await?;
         let group_nodes = store::group_nodes(conn, id).await?;
         let job_rows = store::open_jobs(conn, id).await?;
-        let worker_rows = store::ready_workers(conn, id).await?;
+        let worker_rows = worker_store::ready_workers(conn, id).await?;
         let specs = Specs::new(names, &worker_rows, base_model::of_pool(conn, id).await?);
         let now = millis(now);
         let worker_specs: BTreeMap<WorkerId, SpecId> =
@@ -163,7 +163,7 @@ impl World {
 fn groups(
     held: &[store::GroupNodeRow],
     jobs: &[Entry],
-    workers: &[store::WorkerRow],
+    workers: &[worker_store::WorkerRow],
     now: Millis,
 ) -> BTreeMap<GroupId, Group> {
     let of_job = |entry: &Entry| {

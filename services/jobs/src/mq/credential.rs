@@ -125,12 +125,13 @@ async fn list_mq_credentials(
 /// Creates a credential for the message broker, with which jobs are submitted and events are read. The response has the
 /// password once, as `secret`; a repetition of the request has none. The credential ends with its maker: when the user is
 /// removed from the tenant, disabled or becomes a viewer, or the API key is deleted or expires. An owner may take it over before.
+/// An API key needs `jobs:write` as well, and no limit of requests: messages are not counted.
 #[utoipa::path(
     post, path = "/v1/mq-credentials", operation_id = "create_mq_credential", tag = "message queue",
     params(IdempotencyKey),
     request_body = NewMqCredential,
     responses((status = 201, description = "The new credential", body = MqCredentialView)),
-    extensions(("x-problems" = json!([ProblemType::TenantSuspended, ProblemType::TooManyMqCredentials])))
+    extensions(("x-problems" = json!([ProblemType::ApiKeyLimited, ProblemType::TenantSuspended, ProblemType::TooManyMqCredentials])))
 )]
 async fn create_mq_credential(
     State(state): State<AppState>,
@@ -171,7 +172,8 @@ async fn create_mq_credential(
     post, path = "/v1/mq-credentials/{id}/take-over", operation_id = "take_over_mq_credential",
     tag = "message queue",
     params(("id" = MqCredentialId, Path, description = "Credential id"), IdempotencyKey),
-    responses((status = 200, description = "The credential", body = MqCredentialView))
+    responses((status = 200, description = "The credential", body = MqCredentialView)),
+    extensions(("x-problems" = json!([ProblemType::ApiKeyLimited])))
 )]
 async fn take_over_mq_credential(
     State(state): State<AppState>,

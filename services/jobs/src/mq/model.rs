@@ -226,7 +226,7 @@ pub(super) fn read(message: &Message, tenant: TenantId) -> Result<NewJob, Refusa
         JSON => (headers.clone(), serde_json::from_slice(&message.body).map_err(invalid)?),
         other => return Err(malformed(format!("the content type {other:?} is not supported"))),
     };
-    api::numbers::check(&message.body).map_err(rounded)?;
+    api::lossless::check(&message.body).map_err(lossy)?;
     // as a member of a request that is null
     headers.retain(|_, value| !value.is_null());
     check_known(&headers)?;
@@ -269,8 +269,8 @@ pub(super) fn read(message: &Message, tenant: TenantId) -> Result<NewJob, Refusa
     })
 }
 
-/// The refusal of a number that would be rounded, named as in the body of a request.
-fn rounded(problem: Problem) -> Refusal {
+/// The refusal of a number or member that would not be kept, named as in the body of a request.
+fn lossy(problem: Problem) -> Refusal {
     let field = |FieldError { pointer, detail }| FieldError {
         pointer: pointer.strip_prefix("/body").unwrap_or(&pointer).to_owned(),
         detail,

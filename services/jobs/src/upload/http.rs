@@ -3,7 +3,7 @@
 use api::{Checks, IdempotencyKey, Json, Path, Problem, ProblemType, Reply};
 use auth::Member;
 use axum::{extract::State, http::StatusCode};
-use clients::storage::{UrlKind, UrlRequest};
+use clients::storage::{BucketObject, UrlKind, UrlRequest};
 use ids::{TenantId, UploadId};
 use serde_json::json;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -100,14 +100,8 @@ pub(crate) async fn confirm(state: &AppState, owner: TenantId, ids: &[UploadId])
     tx.commit().await?;
     let mut there = Vec::new();
     for upload in uploads.iter().filter(|upload| !upload.is_uploaded) {
-        let found = match state.storage.objects(upload.storage, owner, &folder(upload.id)).await {
-            // the bucket was deleted
-            Err(error) if error.is_not_found() => continue,
-            found => found.map_err(Error::Storage)?,
-        };
-        let object = upload.object();
-        if found.items.iter().any(|one| one.name == object && one.bytes == upload.bytes) {
-            there.push(upload.id);
+        if let Some(content) = content(state, owner, upload).await? {
+            there.push((upload.id, content.etag));
         }
     }
     if !there.is_empty() {
@@ -116,4 +110,32 @@ pub(crate) async fn confirm(state: &AppState, owner: TenantId, ids: &[UploadId])
         tx.commit().await?;
     }
     Ok(())
+}
+
+/// Returns the content of an upload, if it is in the bucket.
+async fn content(
+    state: &AppState,
+    owner: TenantId,
+    upload: &StoredUpload,
+) -> Result<Option<BucketObject>, Error> {
+    let found = match state.storage.objects(upload.storage, owner, &folder(upload.id)).await {
+        // the bucket was deleted
+        Err(error) if error.is_not_found() => return Ok(None),
+        found => found.map_err(Error::Storage)?,
+    };
+    let object = upload.object();
+    Ok(found.items.into_iter().find(|one| one.name == object && one.bytes == upload.bytes))
+}
+
+/// Whether the content of an upload is still what was seen when it was ready. Of one whose hash was announced, the worker sees it.
+pub(crate) async fn is_unchanged(
+    state: &AppState,
+    owner: TenantId,
+    upload: &StoredUpload,
+) -> Result<bool, Error> {
+    if upload.sha256.is_some() || upload.etag.is_none() {
+        return Ok(true);
+    }
+    let content = content(state, owner, upload).await?;
+    Ok(content.is_some_and(|content| content.etag.is_none() || content.etag == upload.etag))
 }

@@ -6,6 +6,6 @@ mod model;
 mod store;
 mod sweep;
 
-pub(crate) use http::{confirm, routes};
+pub(crate) use http::{confirm, is_unchanged, routes};
 pub(crate) use store::{find_all, record_use, take};
 pub(crate) use sweep::round as sweep;

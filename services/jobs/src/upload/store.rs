@@ -16,6 +16,8 @@ pub(crate) struct StoredUpload {
     pub(crate) bytes: i64,
     pub(crate) sha256: Option<String>,
     pub(crate) is_uploaded: bool,
+    /// ETag of the content that was seen in the bucket, if it is known.
+    pub(crate) etag: Option<String>,
     pub(super) created_at: Timestamp,
     pub(super) delete_at: Timestamp,
 }
@@ -86,7 +88,8 @@ pub(crate) async fn find_all(
     sqlx::query_as!(
         StoredUpload,
         r#"select id, storage_id as storage, name, content_type, bytes,
-                  encode(sha256, 'hex') as sha256, uploaded_at is not null as "is_uploaded!", created_at, delete_at
+                  encode(sha256, 'hex') as sha256, uploaded_at is not null as "is_uploaded!", etag, created_at,
+                  delete_at
            from uploads where tenant_id = $1 and id = any($2)"#,
         tenant as TenantId,
         ids as &[UploadId],
@@ -95,12 +98,20 @@ pub(crate) async fn find_all(
     .await
 }
 
-/// Notes that the contents of uploads are there.
-pub(super) async fn confirm(conn: &mut PgConnection, tenant: TenantId, ids: &[UploadId]) -> sqlx::Result<()> {
+/// Notes that the contents of uploads are there, and their ETags. What was noted first stays.
+pub(super) async fn confirm(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    seen: &[(UploadId, Option<String>)],
+) -> sqlx::Result<()> {
+    let (ids, etags): (Vec<UploadId>, Vec<Option<String>>) = seen.iter().cloned().unzip();
     sqlx::query!(
-        "update uploads set uploaded_at = now() where tenant_id = $1 and id = any($2) and uploaded_at is null",
+        "update uploads u set uploaded_at = now(), etag = seen.etag
+         from unnest($2::uuid[], $3::text[]) as seen (id, etag)
+         where u.tenant_id = $1 and u.id = seen.id and u.uploaded_at is null",
         tenant as TenantId,
-        ids as &[UploadId],
+        &ids as &[UploadId],
+        &etags as &[Option<String>],
     )
     .execute(conn)
     .await

@@ -98,7 +98,7 @@ async fn list_webhooks(
 
 /// Creates a webhook: from then on, events of jobs are sent to its URL. The response has the secret once. It is disabled when the
 /// rights of its maker end: when the user is removed from the tenant, disabled or becomes a viewer, or the API key is deleted
-/// or expires. An owner may take it over, before or after.
+/// or expires. An owner may take it over, before or after. An API key needs `jobs:read` as well.
 #[utoipa::path(
     post, path = "/v1/webhooks", operation_id = "create_webhook", tag = "webhooks",
     params(IdempotencyKey),

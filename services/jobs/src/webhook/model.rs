@@ -239,8 +239,9 @@ pub(super) fn retry_after(header: &str, now: Timestamp) -> Option<Duration> {
         // a number that is too large for its type is a long time, too
         header.parse().map_or(MAX_RETRY_AFTER, Duration::from_secs)
     } else {
-        let at = Timestamp::try_from(httpdate::parse_http_date(header).ok()?).ok()?;
-        Duration::try_from(at.duration_since(now)).unwrap_or_default()
+        // also of a time that a timestamp cannot be
+        let at = httpdate::parse_http_date(header).ok()?;
+        at.duration_since(now.into()).unwrap_or_default()
     };
     Some(after.min(MAX_RETRY_AFTER))
 }
@@ -291,6 +292,8 @@ mod tests {
             ("Friday, 01-Jan-27 00:00:00 GMT", Some(3_600)),
             ("Fri Jan  1 00:00:00 2027", Some(3_600)),
             ("Sat, 01 Jan 2028 00:00:00 GMT", Some(86_400)),
+            // the last time that the header can say
+            ("Fri, 31 Dec 9999 23:59:59 GMT", Some(86_400)),
             ("Thu, 31 Dec 2026 22:00:00 GMT", Some(0)),
             ("", None),
             ("-5", None),

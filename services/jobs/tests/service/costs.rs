@@ -9,24 +9,23 @@ use testkit::{Client, Response, eventually};
 use crate::{
     fleet::{Work, Worker, put_as, reaches},
     gpu::Gpu,
-    uploads::{pictures, training},
     world::{Service, World, fox, pool, submit},
 };
 
 /// A service with prices, a pool of one worker, and a member of a tenant.
-struct Till {
-    world: World,
-    service: Service,
+pub(crate) struct Till {
+    pub(crate) world: World,
+    pub(crate) service: Service,
     gpu: Gpu,
     pool: String,
-    tenant: TenantId,
-    member: Client,
-    worker: Worker,
+    pub(crate) tenant: TenantId,
+    pub(crate) member: Client,
+    pub(crate) worker: Worker,
 }
 
 impl Till {
     /// A second costs 0.001 USD at the ordinary level.
-    async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         let (mut world, gpu) = (World::new().await, Gpu::start().await);
         gpu.set_price("small", "3.6", "USD");
         world.config.scheduler.retry_ms = 1;
@@ -54,7 +53,7 @@ impl Till {
         conn.close().await.unwrap();
     }
 
-    async fn execute(&self, sql: &'static str) {
+    pub(crate) async fn execute(&self, sql: &'static str) {
         let mut conn = self.world.db.admin().await;
         sqlx::query(sql).execute(&mut conn).await.unwrap();
         conn.close().await.unwrap();
@@ -70,15 +69,21 @@ impl Till {
     }
 
     /// The worker gets a job that it works on for a minute.
-    async fn work(&self) -> Work {
+    pub(crate) async fn work(&self) -> Work {
         let (work, _) = self.worker.instruction().await;
         let _ = self.worker.progress(&work, 1).await.expect(200);
         self.pass_time().await;
         work
     }
 
+    /// Announces a checkpoint of 3 bytes, and uploads it.
+    pub(crate) async fn store_checkpoint(&self, work: &Work, step: u32, content: &'static str) {
+        let url = self.worker.request_checkpoint(work, step, &"0".repeat(64)).await.expect(200);
+        assert_eq!(put_as(url.str("url"), "application/octet-stream", content).await, 200);
+    }
+
     /// Deletes objects of the tenant's bucket, as its keys can.
-    async fn delete_objects(&self, prefix: &str) {
+    pub(crate) async fn delete_objects(&self, prefix: &str) {
         let storages = self.world.storage.token(&self.world.issuer.user(self.tenant, auth::Role::Member));
         let bucket = storages.get("/v1/storages").await.expect(200).body["items"][0]["id"].clone();
         let (bucket, tenant) = (bucket.as_str().unwrap(), self.tenant);
@@ -86,26 +91,26 @@ impl Till {
         let _ = self.world.storage.service("jobs").delete(&path).await.expect(200);
     }
 
-    async fn attempts(&self, job: &str) -> Vec<Value> {
+    pub(crate) async fn attempts(&self, job: &str) -> Vec<Value> {
         let page = self.member.get(&format!("/v1/jobs/{job}/attempts")).await.expect(200);
         page.body["items"].as_array().unwrap().clone()
     }
 
     /// An attempt that may not be the last.
-    async fn attempt(&self, job: &str, number: i64) -> Value {
+    pub(crate) async fn attempt(&self, job: &str, number: i64) -> Value {
         let attempts = self.attempts(job).await;
         attempts.into_iter().find(|attempt| attempt["attempt"] == number).unwrap()
     }
 
     /// All records of the feed.
-    async fn usage(&self) -> Vec<Value> {
+    pub(crate) async fn usage(&self) -> Vec<Value> {
         let service = self.service.client.token(&testkit::service_token("gpu"));
         let feed = service.get("/internal/v1/job-usage").await.expect(200);
         assert_eq!(feed.body["complete"], true);
         feed.body["items"].as_array().unwrap().clone()
     }
 
-    async fn cost(&self, job: &str) -> Value {
+    pub(crate) async fn cost(&self, job: &str) -> Value {
         self.member.get(&format!("/v1/jobs/{job}")).await.expect(200).body["cost"].clone()
     }
 
@@ -115,7 +120,7 @@ impl Till {
 }
 
 /// The state, charged seconds and reason of an attempt.
-fn charged(attempt: &Value) -> (&str, i64, Option<&str>) {
+pub(crate) fn charged(attempt: &Value) -> (&str, i64, Option<&str>) {
     (
         attempt["state"].as_str().unwrap(),
         attempt["seconds"].as_i64().unwrap(),
@@ -129,7 +134,7 @@ fn number(value: &Value) -> rust_decimal::Decimal {
 }
 
 #[track_caller]
-fn assert_near(seconds: i64, expected: i64) {
+pub(crate) fn assert_near(seconds: i64, expected: i64) {
     assert!((expected..expected + 10).contains(&seconds), "{seconds} s, not {expected}");
 }
 
@@ -349,121 +354,6 @@ async fn nothing_is_charged_while_the_price_is_not_known() {
     assert_eq!(till.usage().await, Vec::<Value>::new());
     let metrics = till.service.client.get("/metrics").await;
     assert!(metrics.text.contains("jobs_unpriced_attempts_total 1"), "{}", metrics.text);
-    till.service.stop().await;
-}
-
-#[tokio::test]
-async fn a_training_pays_until_its_last_stored_checkpoint_unless_it_fails() {
-    let till = Till::new().await;
-    let images = pictures(&till.member, 3).await;
-    let job = till.member.post("/v1/jobs", training(&images)).await.expect(202).str("id").to_owned();
-    // a worker that reports its end has stored its last checkpoint, 20 s ago
-    let first = till.work().await;
-    let _ = till.worker.request_checkpoint(&first, 100, &"0".repeat(64)).await.expect(200);
-    till.execute("update jobs.checkpoints set created_at = now() - interval '20 s'").await;
-    let _ = till.worker.fail(&first, true).await.expect(200);
-    let attempt = till.attempt(&job, 1).await;
-    let (state, seconds, reason) = charged(&attempt);
-    assert_eq!((state, reason), ("failed", Some("failed")));
-    assert_near(seconds, 40);
-    assert_eq!(till.cost(&job).await["seconds"], seconds);
-
-    // of one that is lost only the checkpoint before the last is sure to be stored, 30 s ago
-    let second = till.work().await;
-    for step in [200, 300] {
-        let _ = till.worker.request_checkpoint(&second, step, &"1".repeat(64)).await.expect(200);
-    }
-    till.execute(
-        "update jobs.checkpoints set created_at = now() - interval '30 s' where attempt = 2 and step = 200",
-    )
-    .await;
-    let mut worker = Worker::with_token(&till.service, &till.worker.id, &till.worker.token);
-    worker.register().await;
-    let (third, _) = worker.instruction().await;
-    let attempts = till.attempts(&job).await;
-    let (state, seconds, reason) = charged(&attempts[1]);
-    assert_eq!((state, reason), ("lost", Some("lost")));
-    assert_near(seconds, 30);
-    assert_eq!(till.usage().await.len(), 2);
-
-    // in the end it fails: nothing is charged, and what was is taken back
-    let _ = worker.fail(&third, false).await.expect(200);
-    let all = till.attempts(&job).await;
-    assert!(all.iter().all(|one| one["seconds"] == 0 && one["uncharged_reason"] == "job_failed"), "{all:?}");
-    assert_eq!(till.cost(&job).await, json!({ "amount": "0", "currency": "USD", "seconds": 0 }));
-    let usage = till.usage().await;
-    let versions = |attempt: i64| -> Vec<_> {
-        let own = usage.iter().filter(|record| record["attempt"] == attempt);
-        own.map(|record| (record["run_id"].clone(), record["version"].clone(), record["correction"].clone()))
-            .collect()
-    };
-    for attempt in [1, 2] {
-        let versions = versions(attempt);
-        assert_eq!(versions.len(), 2, "{usage:?}");
-        assert_eq!(versions[0].0, versions[1].0);
-        assert_eq!((&versions[1].1, &versions[1].2), (&json!(2), &json!("job_failed")));
-    }
-    assert_eq!(usage.len(), 4);
-    till.service.stop().await;
-}
-
-#[tokio::test]
-async fn what_a_tenant_does_to_inputs_and_checkpoints_takes_back_nothing() {
-    let mut till = Till::new().await;
-    let mut paid = 0;
-    // a checkpoint goes, an input goes, the bucket goes
-    for (what, code) in [
-        ("checkpoints", ""),
-        ("uploads", "input-missing"),
-        ("file", "storage-refused"),
-        ("bucket", "storage-not-available"),
-    ] {
-        let images = pictures(&till.member, 3).await;
-        let job = till.member.post("/v1/jobs", training(&images)).await.expect(202).str("id").to_owned();
-        let first = till.work().await;
-        let url = till.worker.request_checkpoint(&first, 100, &"0".repeat(64)).await.expect(200);
-        assert_eq!(put_as(url.str("url"), "application/octet-stream", "abc").await, 200);
-        till.execute("update jobs.checkpoints set created_at = now() - interval '20 s'").await;
-        let _ = till.worker.fail(&first, true).await.expect(200);
-        assert_near(charged(&till.attempt(&job, 1).await).1, 40);
-
-        let (second, _) = till.worker.instruction().await;
-        match what {
-            "checkpoints" => {
-                let inputs = till.worker.inputs(&second).await.expect(200);
-                assert_eq!(inputs.body["checkpoints"].as_array().unwrap().len(), 1);
-                till.delete_objects(&format!("jobs/{job}/0/")).await;
-                let inputs = till.worker.inputs(&second).await.expect(200);
-                assert_eq!(inputs.body["checkpoints"], json!([]), "it begins anew");
-                till.worker.upload(&second, "model.safetensors").await;
-                let done = till.worker.complete_with(&second, &["model.safetensors"]).await.expect(200);
-                assert_eq!(done.str("state"), "succeeded");
-                continue;
-            }
-            "uploads" => till.delete_objects("jobs/uploads/").await,
-            "bucket" => {
-                till.world.change_objects(World::remove_buckets).await;
-                till.worker.inputs(&second).await.expect_problem(409, code);
-            }
-            _ => {}
-        }
-        let _ = till.worker.call(&second, "progress", json!({ "phase": "loading" })).await.expect(200);
-        let _ = till.worker.fail_with(&second, code, false).await.expect(200);
-        let failed = till.member.get(&format!("/v1/jobs/{job}")).await.expect(200);
-        assert_eq!((failed.str("state"), &failed.body["problem"]["code"]), ("failed", &json!(code)));
-        let (first, second) = (till.attempt(&job, 1).await, till.attempt(&job, 2).await);
-        assert_near(charged(&first).1, 40);
-        assert_eq!(charged(&second).1, 0, "it has not worked");
-        assert_eq!(failed.body["cost"]["seconds"], first["seconds"], "{what}");
-        paid += 1;
-    }
-    assert_eq!(paid, 3);
-    let usage = till.usage().await;
-    assert!(usage.iter().all(|record| record["correction"] == Value::Null), "{usage:?}");
-    let mut conn = till.world.db.admin().await;
-    let losses = "select count(*) from jobs.attempts where lost_node is not null";
-    assert_eq!(sqlx::query_scalar::<_, i64>(losses).fetch_one(&mut conn).await.unwrap(), 0);
-    conn.close().await.unwrap();
     till.service.stop().await;
 }
 

@@ -50,6 +50,24 @@ async fn done_by_service(world: &World, tenant: TenantId) -> Vec<String> {
 }
 
 #[tokio::test]
+async fn a_key_whose_requests_are_limited_makes_no_credentials() {
+    let world = World::new().await;
+    let service = world.start().await;
+    let tenant = TenantId::new();
+    let key = |scope: &str, limited| {
+        let claims = world.issuer.claims(Some((tenant, Role::Owner)), false);
+        let (key, scope) = (Some(ApiKeyId::new()), Some(scope.to_owned()));
+        service.client.token(&world.issuer.sign(&Claims { key, scope, limited, ..claims }))
+    };
+    let create = async |client: Client| client.post("/v1/mq-credentials", json!({ "name": "farm" })).await;
+    create(key("api-keys:write jobs:write", true)).await.expect_problem(403, "api-key-limited");
+    create(key("api-keys:write", false)).await.expect_problem(403, "insufficient-scope");
+    // there is no broker here
+    create(key("api-keys:write jobs:write", false)).await.expect_problem(503, "unavailable");
+    service.stop().await;
+}
+
+#[tokio::test]
 async fn what_a_removed_member_has_made_for_messages_ends() {
     let studio = Studio::new().await;
     let service = studio.world.start().await;

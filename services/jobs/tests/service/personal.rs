@@ -64,18 +64,23 @@ async fn pictures_with_the_model_are_nearer_to_those_it_was_trained_from() {
     assert!(file(&studio.member, &model).await.len() > 600, "some 150 numbers and their names");
     assert_eq!(studio.pictures(&job).await.len(), 3, "the model, a preview and the losses");
 
-    let make = async |models: Value| {
-        let parameters = json!({ "prompt": "sks dog on the moon", "width": 128, "height": 128, "seed": 9, "models": models });
+    let picture = async |prompt: &str, models: Value| {
+        let parameters =
+            json!({ "prompt": prompt, "width": 128, "height": 128, "seed": 9, "models": models });
         let job = submit(&studio.member, json!({ "parameters": parameters })).await.str("id").to_owned();
         reaches(&studio.member, &job, "succeeded").await;
         studio.pictures(&job).await.remove(0)
     };
+    let make = async |models: Value| picture("sks dog on the moon", models).await;
     let (plain, adapted) = (make(json!([])).await, make(json!([model])).await);
+    // the WebUI keeps the adapter for the next prompt
+    let named = picture(&format!("sks dog on the moon <lora:{model}:1>"), json!([])).await;
     let none = make(json!([{ "id": model, "weight": 0 }])).await;
     let own: Vec<Picture> = files.iter().map(|file| Picture::from_png(file).unwrap()).collect();
     let far = |file: &[u8]| distance(&Picture::from_png(file).unwrap(), &own);
     assert!(far(&adapted) < far(&plain) / 2.0, "with {}, without {}", far(&adapted), far(&plain));
     assert_eq!(far(&none), far(&plain), "the weight 0 changes nothing");
+    assert_eq!(far(&named), far(&plain), "a job has only the models that it asks for");
     studio.stop().await;
     studio.service.stop().await;
 }

@@ -225,6 +225,7 @@ async fn instances_reach_the_internet_and_dns_and_only_the_gateway_reaches_them(
     let download =
         lab.create_pod(&lab.tenant(), "download", json!({(names::LABEL_ROLE): names::ROLE_DOWNLOAD})).await;
     let unlabelled = lab.create_pod(&lab.tenant(), "unlabelled", json!({})).await;
+    let node_dns = End::address("169.254.20.10");
     let network = Network::of(&lab).await;
     let tcp = |from: &End, to: &End, port| network.allows(from, to, "TCP", port);
 
@@ -251,7 +252,9 @@ async fn instances_reach_the_internet_and_dns_and_only_the_gateway_reaches_them(
         "fd00:ec2::254",   // the same by IPv6
         "127.0.0.1",
         "fe80::1",
-        "64:ff9b::a00:1", // 10.0.0.1 through NAT64
+        "64:ff9b::a00:1",   // 10.0.0.1 through NAT64
+        "64:ff9b:1::a00:1", // the same by a prefix for use within a network
+        "2002:a00:1::1",    // the same through 6to4
         "224.0.0.251",
     ] {
         for port in [53, 80, 443, 6443, 10250] {
@@ -264,7 +267,9 @@ async fn instances_reach_the_internet_and_dns_and_only_the_gateway_reaches_them(
         }
         for protocol in ["UDP", "TCP"] {
             assert!(network.allows(from, &dns, protocol, 53), "DNS by {protocol}");
+            assert!(network.allows(from, &node_dns, protocol, 53), "NodeLocal DNSCache by {protocol}");
         }
+        assert!(!tcp(from, &node_dns, 80), "another port of NodeLocal DNSCache");
         assert!(!tcp(from, &dns, 9153), "the metrics of the DNS server");
     }
     // peers of one tenant, and nobody else

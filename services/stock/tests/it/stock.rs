@@ -237,3 +237,58 @@ async fn so_many_operations_of_a_kind_are_in_progress_at_a_time() {
     assert_eq!(world.count("select count(*) from stock.units").await, 2);
     world.assert_sound().await;
 }
+
+#[tokio::test]
+async fn everybody_sees_offers_without_numbers_of_units() {
+    let world = World::new().await;
+    let replica = world.replica().await;
+    let anyone = &replica.base;
+    let empty = anyone.get("/v1/offers").await.expect(200);
+    assert_eq!(empty.body, json!({ "items": [], "next_cursor": null, "unreadable": [] }));
+    let small = replica.spec("3080-small-4-1", "0.2").await;
+    let _ = replica.spec("4090-small-8-1", "0.9").await;
+    let retired = replica.spec("1080-old-1", "0.1").await;
+    for name in ["uk-1", "de-1", "us-1"] {
+        let _ = replica.datacenter(name).await;
+    }
+    for (name, units) in [("uk-1", 5), ("de-1", 4), ("us-1", 1)] {
+        world.units("3080-small-4-1", name, units).await;
+    }
+    world.units("1080-old-1", "uk-1", 1).await;
+    let path = format!("/v1/gpu-specs/{retired}");
+    let _ = replica.admin.patch(&path, "*", json!({ "state": "retired" })).await.expect(200);
+
+    let offers = anyone.get("/v1/offers").await.expect(200);
+    assert_eq!(offers.header("cache-control"), Some("public, max-age=30"));
+    let items = offers.body["items"].as_array().unwrap();
+    let names: Vec<_> = items.iter().map(|one| one["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["3080-small-4-1", "4090-small-8-1"]);
+    assert_eq!((&items[0]["price_per_hour"], &items[0]["currency"]), (&json!("0.2"), &json!("USD")));
+    assert_eq!(
+        items[0]["datacenters"],
+        json!([
+            { "name": "de-1", "room": "few" }, { "name": "uk-1", "room": "many" }, { "name": "us-1", "room": "few" },
+        ])
+    );
+    assert_eq!(items[1]["datacenters"], json!([]));
+    assert!(!offers.text.contains("available") && !offers.text.contains(&small), "{}", offers.text);
+
+    let draining = replica.admin.get("/v1/datacenters").await.expect(200);
+    let uk = draining.body["items"].as_array().unwrap().iter().find(|one| one["name"] == "uk-1").unwrap();
+    let path = format!("/v1/datacenters/{}", uk["id"].as_str().unwrap());
+    let _ = replica.admin.patch(&path, "*", json!({ "state": "draining" })).await.expect(200);
+    world.sql("update stock.stock_counts set available = 0, used = 1 where available = 1").await;
+    let room = anyone.get("/v1/offers?limit=1").await.expect(200);
+    assert_eq!(
+        room.body["items"][0]["datacenters"],
+        json!([
+            { "name": "de-1", "room": "few" }, { "name": "uk-1", "room": "none" }, { "name": "us-1", "room": "none" },
+        ])
+    );
+    let next =
+        anyone.get(&format!("/v1/offers?limit=1&cursor={}", room.str("next_cursor"))).await.expect(200);
+    assert_eq!(next.body["items"][0]["name"], "4090-small-8-1");
+    for wrong in ["limit=0", "unknown=1", "cursor=nonsense"] {
+        anyone.get(&format!("/v1/offers?{wrong}")).await.expect_problem(422, "invalid-field");
+    }
+}

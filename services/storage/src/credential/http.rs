@@ -35,13 +35,15 @@ fn object_store(state: &AppState) -> Result<&ObjectStore, Error> {
 /// Only the response to the first request has the secret: a replay with the same Idempotency-Key is answered
 /// without it. If the response was lost, delete the key and create another one. A key opens all buckets of the
 /// tenant. It ends with its maker: when the user is removed from the tenant, disabled or becomes a viewer, or the API key with
-/// which it was created is deleted or expires. An owner may take it over before.
+/// which it was created is deleted or expires. An owner may take it over before. An API key whose requests are limited creates none:
+/// those to the object store are not counted.
 #[utoipa::path(
     post, path = "/v1/storages/{id}/credentials", operation_id = "create_storage_credential",
     tag = "storages",
     params(("id" = StorageId, Path, description = "Storage id"), IdempotencyKey),
     responses((status = 201, description = "The access key", body = NewCredential)),
     extensions(("x-problems" = json!([
+        ProblemType::ApiKeyLimited,
         ProblemType::NotABucket,
         ProblemType::StorageNotAvailable,
         ProblemType::TooManyCredentials,
@@ -112,6 +114,7 @@ async fn list_storage_credentials(
         IdempotencyKey,
     ),
     responses((status = 200, description = "The key", body = Credential)),
+    extensions(("x-problems" = json!([ProblemType::ApiKeyLimited]))),
 )]
 async fn take_over_storage_credential(
     State(state): State<AppState>,

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     error::Error,
-    object_store::{Denial, Object, Target, user_of},
+    object_store::{Denial, Target, user_of},
     state::AppState,
 };
 
@@ -103,8 +103,8 @@ async fn deliver(state: &AppState, id: StorageId, request: DeliveryRequest) -> R
     let (objects, staging) = staging::open(state).await?;
     let staged = staging::name(id, &request.object);
     let user = user_of(request.tenant_id);
-    let object = Object { name: request.object, bytes: request.bytes };
-    let target = Target { user: &user, key: &bucket.key, bucket: &bucket.name, object: &object };
+    let (name, bytes) = (request.object.as_str(), request.bytes);
+    let target = Target { user: &user, key: &bucket.key, bucket: &bucket.name, name, bytes };
     match objects.deliver(&staging, &staged, &target).await {
         Ok(true) => Ok(Delivery { outcome: Outcome::Delivered, message: None }),
         Ok(false) => Ok(Delivery { outcome: Outcome::NotStaged, message: None }),

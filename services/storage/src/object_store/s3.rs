@@ -14,6 +14,7 @@ use aws_sdk_s3::{
     types::{Delete, EncodingType, ObjectIdentifier},
 };
 use futures::{StreamExt as _, TryFutureExt as _, TryStreamExt as _, stream};
+use jiff::Timestamp;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -52,6 +53,11 @@ pub(crate) struct Object {
     pub(crate) name: String,
     /// Its size.
     pub(crate) bytes: i64,
+    /// Its ETag, with quotes: another one for other content; null if the object store does not tell.
+    #[schema(example = "\"900150983cd24fb0d6963f7d28e17f72\"")]
+    pub(crate) etag: Option<String>,
+    /// When it was written; null if the object store does not tell.
+    pub(crate) written_at: Option<Timestamp>,
 }
 
 /// What a signed URL allows.
@@ -138,7 +144,13 @@ impl ObjectStore {
         let call = call.encoding_type(EncodingType::Url).max_keys(1000);
         let page = call.customize().config_override(as_user(key)).send().await.map_err(refused)?;
         let object = |object: &aws_sdk_s3::types::Object| {
-            Some(Object { name: decoded(object.key()?)?, bytes: object.size().unwrap_or_default() })
+            let written_at = object.last_modified();
+            Some(Object {
+                name: decoded(object.key()?)?,
+                bytes: object.size().unwrap_or_default(),
+                etag: object.e_tag().map(str::to_owned),
+                written_at: written_at.and_then(|at| Timestamp::from_millisecond(at.to_millis().ok()?).ok()),
+            })
         };
         Ok(page.contents().iter().filter_map(object).collect())
     }

@@ -4,7 +4,7 @@
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::{
-    Error, KeyPair, Object, ObjectStore,
+    Error, KeyPair, ObjectStore,
     s3::{as_user, refused},
 };
 
@@ -32,7 +32,9 @@ pub(crate) struct Target<'a> {
     pub(crate) user: &'a str,
     pub(crate) key: &'a KeyPair,
     pub(crate) bucket: &'a str,
-    pub(crate) object: &'a Object,
+    pub(crate) name: &'a str,
+    /// Its size.
+    pub(crate) bytes: i64,
 }
 
 impl ObjectStore {
@@ -54,11 +56,11 @@ impl ObjectStore {
         staged: &str,
         target: &Target<'_>,
     ) -> Result<bool, Error> {
-        let Target { user, key, bucket, object } = target;
-        let there = self.head(key, bucket, &object.name).await?;
+        let Target { user, key, bucket, name, bytes } = target;
+        let there = self.head(key, bucket, name).await?;
         let found = self.head(&staging.key, &staging.name, staged).await?;
-        let Some(found) = found.filter(|found| found.bytes == object.bytes) else {
-            return Ok(there.is_some_and(|there| there.bytes == object.bytes));
+        let Some(found) = found.filter(|found| found.bytes == *bytes) else {
+            return Ok(there.is_some_and(|there| there.bytes == *bytes));
         };
         if there.as_ref() == Some(&found) && found.etag.is_some() {
             return Ok(true);
@@ -67,7 +69,7 @@ impl ObjectStore {
         let grant = grant.grant_full_control(grantee(&staging.name)).grant_read(grantee(user));
         grant.customize().config_override(as_user(&staging.key)).send().await.map_err(refused)?;
         let source = format!("{}/{}", staging.name, utf8_percent_encode(staged, IN_SOURCE));
-        let copy = self.s3.copy_object().bucket(*bucket).key(&object.name).copy_source(source);
+        let copy = self.s3.copy_object().bucket(*bucket).key(*name).copy_source(source);
         copy.customize().config_override(as_user(key)).send().await.map_err(refused)?;
         Ok(true)
     }

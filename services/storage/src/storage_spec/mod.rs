@@ -2,8 +2,10 @@
 
 mod http;
 mod model;
+mod offers;
 mod store;
 
 pub(crate) use http::routes;
 pub(crate) use model::{AccessMode, Kind, SpecState, StorageSpec};
+pub(crate) use offers::routes as offer_routes;
 pub(crate) use store::{find, find_cheapest_bucket, find_for_use};

@@ -100,3 +100,23 @@ async fn invalid_specifications_are_refused_by_field() {
     let page = admin.get("/v1/storage-specs").await.expect(200);
     assert_eq!(page.body["items"], json!([]));
 }
+
+#[tokio::test]
+async fn everybody_sees_what_storage_costs() {
+    let world = World::new().await;
+    let service = world.start().await;
+    let admin = world.admin(&service);
+    specs(&admin).await;
+    let offers = service.client.get("/v1/storage-offers").await.expect(200);
+    assert_eq!(offers.header("cache-control"), Some("public, max-age=30"));
+    let found = admin.get("/v1/storage-specs").await.expect(200);
+    let pairs = |page: &testkit::Response| {
+        let items = page.body["items"].as_array().unwrap();
+        items.iter().map(|one| (one["name"].clone(), one["price_per_gib_month"].clone())).collect::<Vec<_>>()
+    };
+    assert_eq!(pairs(&offers), pairs(&found));
+    let retired = format!("/v1/storage-specs/{}", found.body["items"][0]["id"].as_str().unwrap());
+    let _ = admin.patch(&retired, "*", json!({ "state": "retired" })).await.expect(200);
+    let left = service.client.get("/v1/storage-offers").await.expect(200);
+    assert_eq!(pairs(&left), pairs(&found)[1..]);
+}

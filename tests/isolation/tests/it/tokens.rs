@@ -148,6 +148,10 @@ async fn no_operation_accepts_a_role_that_is_too_low() {
     for operation in &operations {
         let required = Right::of(operation);
         for (role, person) in roles.iter().filter(|(role, _)| *role < required) {
+            // everybody may leave
+            if operation.id == "remove_member" && own.values("usr")[0] == person.id {
+                continue;
+            }
             count += 1;
             let client = platform.gateway.token(&person.token);
             let answer = answer(operation, client, &own, &platform.gateway).await;

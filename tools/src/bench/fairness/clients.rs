@@ -27,7 +27,7 @@ use crate::{demo::client::Api, process};
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// What the victim asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 pub(super) enum Kind {
     Instances,
     Jobs,
@@ -111,14 +111,15 @@ struct Crowd {
     connections: usize,
     batch: usize,
     seconds: u64,
+    only: Option<Kind>,
 }
 
 /// Starts the clients of the other tenant as a process. Returns how many requests a second were served, and refused.
 pub(super) async fn start_crowd(args: &Args, users: &[Api]) -> anyhow::Result<(f64, f64)> {
     let base = users.first().context("no users")?.base.clone();
     let tokens = users.iter().filter_map(|user| user.token.clone()).collect();
-    let Args { connections, batch, seconds, .. } = *args;
-    let crowd = serde_json::to_vec(&Crowd { base, tokens, connections, batch, seconds })?;
+    let Args { connections, batch, seconds, only, .. } = *args;
+    let crowd = serde_json::to_vec(&Crowd { base, tokens, connections, batch, seconds, only })?;
     let mut command = process::command("nice", Signal::SIGKILL);
     command.args(["-n", "19"]).arg(std::env::current_exe()?);
     command.args(["bench", "fairness", "--built", "--", "--crowd"]);
@@ -139,12 +140,13 @@ pub(super) async fn crowd() -> anyhow::Result<()> {
     let crowd: Crowd = serde_json::from_reader(std::io::stdin())?;
     let time = Duration::from_secs(crowd.seconds);
     let jobs: Vec<Value> = (0..crowd.batch).map(|_| job()).collect();
-    let requests = Arc::new([
-        (Method::GET, "/v1/instances", None),
-        (Method::GET, "/v1/jobs", None),
-        (Method::POST, "/v1/jobs", Some(job())),
-        (Method::POST, "/v1/job-batches", Some(json!({ "jobs": jobs }))),
-    ]);
+    let requests = Arc::new(match crowd.only {
+        Some(kind) => vec![kind.request()],
+        None => {
+            let batch = (Method::POST, "/v1/job-batches", Some(json!({ "jobs": jobs })));
+            Kind::ALL.into_iter().map(Kind::request).chain([batch]).collect()
+        }
+    });
     let (until, counts) = (Instant::now() + time, Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]));
     let mut clients = JoinSet::new();
     for token in &crowd.tokens {

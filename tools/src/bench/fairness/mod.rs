@@ -3,22 +3,27 @@
 //! - *Requests.* The victim is a user who lists instances, lists jobs and submits jobs, each at a steady rate. In turns it is alone, and
 //!   beside three users of another tenant, who list, submit, and submit batches as fast as they are answered. These clients are a
 //!   process of the lowest priority, so that the victim waits for the platform, and not for its own machine. A latency counts from the
-//!   time at which the request was due.
+//!   time at which the request was due. In a third turn there is no other tenant, but a process that uses as much CPU time as the platform did
+//!   for that one: what the victim notices of it is the machine's.
 //! - *Waits.* Workers that end each job after a moment. The victim submits one job after the other and waits until a worker has it; in
 //!   turns alone, and after another tenant has submitted thousands of urgent jobs.
 //!
 //! The tenants of each turn are new.
 
 mod clients;
+mod machine;
 mod tenants;
 mod workers;
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, time::Duration};
 
 use clap::Parser;
 
 use self::{clients::Kind, tenants::Tenants};
-use super::platform::{measure, quantile};
+use super::{
+    platform::{measure, quantile},
+    victims::Processes,
+};
 use crate::{
     config::Config,
     demo::{Access, client::Api},
@@ -39,6 +44,9 @@ struct Args {
     /// Connections of each user of the other tenant
     #[arg(long, default_value_t = 8)]
     connections: usize,
+    /// What it sends, if not everything
+    #[arg(long)]
+    only: Option<Kind>,
     /// Jobs of its batches
     #[arg(long, default_value_t = 200)]
     batch: usize,
@@ -53,6 +61,30 @@ struct Args {
     /// Be the clients of the other tenant
     #[arg(long, hide = true)]
     crowd: bool,
+    /// Be a load of the machine: of so many CPUs
+    #[arg(long, hide = true)]
+    burn: Option<f64>,
+}
+
+/// What the victim's requests have beside them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Neighbour {
+    None,
+    Tenant,
+    /// A process that uses as much CPU time.
+    Machine,
+}
+
+impl Neighbour {
+    const ALL: [Self; 3] = [Self::None, Self::Tenant, Self::Machine];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::None => "alone",
+            Self::Tenant => "beside",
+            Self::Machine => "machine",
+        }
+    }
 }
 
 /// What was measured alone, and beside the other tenant.
@@ -60,9 +92,27 @@ struct Args {
 struct Seen {
     alone: Vec<f64>,
     beside: Vec<f64>,
+    /// Beside a process that uses as much CPU time.
+    machine: Vec<f64>,
 }
 
 impl Seen {
+    fn of(&mut self, neighbour: Neighbour) -> &mut Vec<f64> {
+        match neighbour {
+            Neighbour::None => &mut self.alone,
+            Neighbour::Tenant => &mut self.beside,
+            Neighbour::Machine => &mut self.machine,
+        }
+    }
+
+    /// Keys of the last line about requests.
+    fn keys_with_machine(&mut self, name: &str) -> String {
+        let (alone, machine) = (quantile(&mut self.alone, 0.99), quantile(&mut self.machine, 0.99));
+        let ratio = machine / alone.max(f64::MIN_POSITIVE);
+        let keys = self.keys(name);
+        format!("{keys} {name}_machine_p99_ms={machine:.1} {name}_machine_ratio={ratio:.2}")
+    }
+
     /// Keys of the last line.
     fn keys(&mut self, name: &str) -> String {
         let (alone, beside) = (quantile(&mut self.alone, 0.99), quantile(&mut self.beside, 0.99));
@@ -77,25 +127,34 @@ pub(super) async fn run(rest: &[String]) -> anyhow::Result<()> {
     if args.crowd {
         return clients::crowd().await;
     }
+    if let Some(cpus) = args.burn {
+        machine::burn(cpus, args.seconds);
+        return Ok(());
+    }
     let needs = Needs { gateways: 1, jobs: false };
-    measure(needs, async |access, _| compare(&args, access).await).await
+    measure(needs, async |access, processes| compare(&args, access, processes).await).await
 }
 
-async fn compare(args: &Args, access: &Access) -> anyhow::Result<()> {
+/// The profile of all programs: they are built with this one.
+const PROFILE: &str = if cfg!(debug_assertions) { "debug" } else { "release" };
+
+async fn compare(args: &Args, access: &Access, processes: &Processes) -> anyhow::Result<()> {
+    println!("programs of {}, built in {PROFILE}", crate::programs::folder()?.display());
     let admin = Api::new(&access.gateway)?.sign_in(&access.administrator).await?;
     let mut tenants = Tenants::new(admin);
     let mut keys = String::new();
     let mut failed = 0;
-    requests(args, &mut tenants, &mut failed, &mut keys).await?;
+    requests(args, &mut tenants, processes, &mut failed, &mut keys).await?;
     let door = format!("http://127.0.0.1:{}", Config::load()?.0.ports.jobs_workers);
     keys += &workers::waits(args, &mut tenants, &door).await?.keys("wait");
-    println!("fairness: failed={failed}{keys}");
+    println!("fairness: profile={PROFILE} failed={failed}{keys}");
     Ok(())
 }
 
 async fn requests(
     args: &Args,
     tenants: &mut Tenants,
+    processes: &Processes,
     failed: &mut usize,
     keys: &mut String,
 ) -> anyhow::Result<()> {
@@ -103,38 +162,46 @@ async fn requests(
     tenants.pool("idle", 0).await?;
     let mut seen: [Seen; 3] = Default::default();
     println!(
-        "{:<8} {:<10} {:>9} {:>9} {:>9} {:>8} {:>9} {:>9}",
-        "", "", "p50 ms", "p99 ms", "max ms", "failed", "other/s", "refused/s"
+        "{:<8} {:<10} {:>9} {:>9} {:>9} {:>8} {:>9} {:>9} {:>6}",
+        "", "", "p50 ms", "p99 ms", "max ms", "failed", "other/s", "refused/s", "CPUs"
     );
     for _ in 0..args.turns {
         let victim = tenants.users(1).await?.remove(0);
         let crowd = tenants.users(3).await?;
-        for beside in [false, true] {
+        let mut used = [0.0_f64; 3];
+        for neighbour in Neighbour::ALL {
             let other = async {
-                match beside {
-                    true => clients::start_crowd(args, &crowd).await.map(Some),
-                    false => Ok(None),
+                match neighbour {
+                    Neighbour::None => {}
+                    Neighbour::Tenant => return clients::start_crowd(args, &crowd).await.map(Some),
+                    Neighbour::Machine => machine::start((used[1] - used[0]).max(0.0), args.seconds).await?,
                 }
+                Ok(None)
             };
+            let before = processes.cpu_time();
             let (victims, other) = tokio::join!(clients::victim(args, &victim), other);
             let (served, refused) = other?.unwrap_or_default();
+            let cpus =
+                (processes.cpu_time() - before).div_f64(Duration::from_secs(args.seconds).as_secs_f64());
+            used[neighbour as usize] = cpus.as_secs_f64();
             for ((kind, mut one), seen) in Kind::ALL.into_iter().zip(victims).zip(&mut seen) {
                 *failed += one.failed;
                 println!(
-                    "{:<8} {:<10} {:>9.1} {:>9.1} {:>9.1} {:>8} {served:>9.0} {refused:>9.0}",
-                    if beside { "beside" } else { "alone" },
+                    "{:<8} {:<10} {:>9.1} {:>9.1} {:>9.1} {:>8} {served:>9.0} {refused:>9.0} {:>6.2}",
+                    neighbour.name(),
                     kind.name(),
                     quantile(&mut one.took, 0.5),
                     quantile(&mut one.took, 0.99),
                     quantile(&mut one.took, 1.0),
                     one.failed,
+                    cpus.as_secs_f64(),
                 );
-                if beside { &mut seen.beside } else { &mut seen.alone }.append(&mut one.took);
+                seen.of(neighbour).append(&mut one.took);
             }
         }
     }
     for (kind, seen) in Kind::ALL.into_iter().zip(&mut seen) {
-        let _ = write!(keys, "{}", seen.keys(kind.name()));
+        let _ = write!(keys, "{}", seen.keys_with_machine(kind.name()));
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use super::{
     super::fixture::{at, claim, failure, instance, pod},
     *,
 };
-use crate::usage::EndReason;
+use crate::usage::{EndReason, RunKey};
 
 fn states() -> Vec<State> {
     vec![

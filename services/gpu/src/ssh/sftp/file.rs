@@ -152,6 +152,10 @@ impl FileWriter {
         if let Some(refusal) = &self.failed {
             return Err(refusal.clone());
         }
+        let end = offset.unwrap_or_default().checked_add(bytes.len() as u64);
+        if end.is_none_or(|end| i64::try_from(end).is_err()) {
+            return Err(Refusal::Failure("no file is that long".to_owned()));
+        }
         let sent = self.send(container, path, offset, bytes).await;
         self.keep(sent)
     }

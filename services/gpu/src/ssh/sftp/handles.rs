@@ -128,8 +128,13 @@ impl Handles {
     async fn extended(&mut self, id: u32, fields: &mut Fields) -> Answer {
         match fields.bytes().as_deref() {
             Ok(b"posix-rename@openssh.com") => {
-                let rename =
-                    "[ ! -d {2} ] || [ -L {2} ] || { echo Is a directory; exit 1; }; mv -f -- {1} {2}";
+                // `mv` without `-T`, which not all have, moves into the folder that a link names
+                let rename = "[ ! -d {2} ] || [ -L {2} ] || { echo Is a directory; exit 1; }; \
+                              if [ -d {2} ] && { [ -e {1} ] || [ -L {1} ]; }; then \
+                              [ ! -d {1} ] || [ -L {1} ] || { echo Not a directory; exit 1; }; \
+                              mv -fT -- {1} {2} 2>/dev/null || { [ \"$(stat -c %d:%i -- {1})\" != \"$(stat -c %d:%i -- {2})\" ] && \
+                              rm -f -- {2} && mv -f -- {1} {2}; }; \
+                              else mv -f -- {1} {2}; fi";
                 self.rename(id, fields, rename).await
             }
             Ok(b"fsync@openssh.com") => {
@@ -193,7 +198,8 @@ impl Handles {
         let (Ok(path), Ok(attributes)) = (path, Attributes::read(fields)) else {
             return Ok(Err(Refusal::BadMessage));
         };
-        let mut script = "p={}; true".to_owned();
+        // some of the commands make a file that is not there
+        let mut script = "p={}; [ -e \"$p\" ] || { echo No such file; exit 1; }".to_owned();
         if let Some(size) = attributes.size {
             let _ = write!(script, " && truncate -s {size} -- \"$p\"");
         }
@@ -203,8 +209,9 @@ impl Handles {
         if let Some(mode) = attributes.mode {
             let _ = write!(script, " && chmod {:04o} -- \"$p\"", mode & 0o7777);
         }
-        if let Some((_, changed)) = attributes.times {
-            let _ = write!(script, " && touch -d @{changed} -- \"$p\"");
+        if let Some((accessed, changed)) = attributes.times {
+            let touch = format!("touch -a -d @{accessed} -- \"$p\" && touch -m -d @{changed} -- \"$p\"");
+            let _ = write!(script, " && {touch}");
         }
         let done = self.remote.call(&command(&script, &[&path])).await?;
         Ok(done.map(|_| packet::status(id, &Ok(()))))
@@ -228,7 +235,12 @@ impl Handles {
             Err(refusal) => return Ok(Err(refusal)),
         };
         let redirect = match flags & (WRITE | CREATE | TRUNCATE | EXCLUSIVE) {
-            _ if flags & WRITE == 0 => "[ ! -d \"$p\" ] || { echo Is a directory; exit 1; }; : <\"$p\"",
+            f if f & WRITE == 0 && f & CREATE != 0 && f & EXCLUSIVE == 0 => {
+                "[ ! -d \"$p\" ] || { echo Is a directory; exit 1; }; { [ \"$e\" ] || : >>\"$p\"; } && : <\"$p\""
+            }
+            f if f & WRITE == 0 && f & CREATE == 0 => {
+                "[ ! -d \"$p\" ] || { echo Is a directory; exit 1; }; : <\"$p\""
+            }
             f if f & CREATE == 0 && f & TRUNCATE == 0 => "{ [ \"$e\" ] || : <\"$p\"; } && : >>\"$p\"",
             f if f & CREATE == 0 => "{ [ \"$e\" ] || : <\"$p\"; } && : >\"$p\"",
             f if f & EXCLUSIVE != 0 => "set -C; : >\"$p\"",
@@ -288,9 +300,16 @@ impl Handles {
         let number = number(fields)?;
         let (offset, bytes) = (fields.long()?, fields.bytes()?);
         let path = self.file(number)?.path.clone();
-        for file in self.files().filter(|file| file.path == path) {
-            // it may have read ahead
-            file.reader = FileReader::default();
+        for (other, handle) in &mut self.open {
+            let Handle::File(file) = handle else { continue };
+            if file.path == path {
+                // it may have read ahead
+                file.reader = FileReader::default();
+                if *other != number {
+                    // what came before is written before; the client of the other handle is told there
+                    let _ = file.writer.finish().await;
+                }
+            }
         }
         let Some(Handle::File(file)) = self.open.get_mut(&number) else { return Err(Refusal::BadMessage) };
         let offset = (!file.append).then_some(offset);

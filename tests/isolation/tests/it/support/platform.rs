@@ -408,6 +408,7 @@ async fn start_gateway(services: &[Service], auth: AuthConfig, telemetry: Option
         metrics_listen: internal.local_addr().unwrap(),
         public_url: base.parse().unwrap(),
         apps: atelier_gateway::Apps::default(),
+        console: None,
         auth,
         services: Services {
             identity: url(atelier_identity::NAME),

@@ -1,5 +1,8 @@
-//! Numbers of JSON bodies that would not be kept as they are. Integers of 64 bits are exact; others are kept in binary with 53
-//! significant bits (RFC 8259, section 6), and a number that needs more would arrive as another one.
+//! What of a JSON body would not be kept as it is. Integers of 64 bits are exact; other numbers are kept in binary with 53
+//! significant bits (RFC 8259, section 6), and one that needs more would arrive as another one. Of members with the same name one
+//! would be kept.
+
+use std::collections::HashSet;
 
 use crate::{checks::pointer_to, problem::Problem};
 
@@ -7,14 +10,14 @@ use crate::{checks::pointer_to, problem::Problem};
 const DIGITS: usize = 17;
 
 enum Within {
-    Object { key: String },
+    Object { key: String, known: HashSet<String> },
     Array { index: usize },
 }
 
-/// Refuses the first number that is not kept. The text is valid JSON.
+/// Refuses the first number or member that is not kept. The text is valid JSON.
 ///
 /// # Errors
-/// 422 with the pointer to the number.
+/// 422 with the pointer to it.
 pub fn check(json: &[u8]) -> Result<(), Problem> {
     let (mut path, mut expects_key, mut at) = (Vec::new(), false, 0);
     while let Some(byte) = json.get(at) {
@@ -22,7 +25,7 @@ pub fn check(json: &[u8]) -> Result<(), Problem> {
         at += 1;
         match byte {
             b'{' => {
-                path.push(Within::Object { key: String::new() });
+                path.push(Within::Object { key: String::new(), known: HashSet::new() });
                 expects_key = true;
             }
             b'[' => path.push(Within::Array { index: 0 }),
@@ -35,8 +38,11 @@ pub fn check(json: &[u8]) -> Result<(), Problem> {
             b'"' => {
                 let text = rest.get(..string(rest)).unwrap_or_default();
                 at += text.len() - 1;
-                if let (Some(Within::Object { key }), true) = (path.last_mut(), expects_key) {
+                if let (Some(Within::Object { key, known }), true) = (path.last_mut(), expects_key) {
                     *key = serde_json::from_slice(text).unwrap_or_default();
+                    if !known.insert(key.clone()) {
+                        return Err(Problem::invalid_field(pointer(&path), "duplicate member"));
+                    }
                 }
             }
             b'-' | b'0'..=b'9' => {
@@ -72,7 +78,7 @@ fn string(rest: &[u8]) -> usize {
 
 fn pointer(path: &[Within]) -> String {
     path.iter().fold(String::new(), |parent, within| match within {
-        Within::Object { key } => pointer_to(&parent, key),
+        Within::Object { key, .. } => pointer_to(&parent, key),
         Within::Array { index } => pointer_to(&parent, index),
     })
 }
