@@ -4,6 +4,7 @@
 mod audit;
 mod bench;
 mod config;
+mod console;
 mod console_client;
 mod demo;
 mod deployment;

@@ -29,7 +29,7 @@ const fn command(name: &'static str, builds: Builds, about: &'static str) -> Com
 }
 
 /// All commands.
-pub const COMMANDS: [Command; 22] = [
+pub const COMMANDS: [Command; 23] = [
     command("up", Builds::Programs, "Start the whole platform on this machine, until Ctrl-C"),
     command(
         "demo",

@@ -7,7 +7,11 @@ use std::{
     time::SystemTime,
 };
 
-use super::{Consent, on_path, run};
+use anyhow::ensure;
+
+use super::{Consent, debian, on_path, run};
+
+const LOCK: &str = "package-lock.json";
 
 /// Oldest version that installs the packages; they bring the one that builds.
 const OLDEST_NODE: u32 = 20;
@@ -25,9 +29,8 @@ pub fn console(consent: Consent) -> anyhow::Result<Option<PathBuf>> {
     if !source.join("package.json").is_file() {
         return Ok(None);
     }
-    let stamps = crate::target().join("console");
-    fs::create_dir_all(&stamps)?;
-    let (lock, built) = (stamps.join("package-lock.json"), stamps.join("built"));
+    let stamps = stamps()?;
+    let (lock, built) = (stamps.join(LOCK), stamps.join("built"));
     let page = source.join("dist/index.html");
     let is_installed = has_installed(&source, &lock);
     if is_installed && is_built(&source, &page, &built)? {
@@ -43,13 +46,10 @@ pub fn console(consent: Consent) -> anyhow::Result<Option<PathBuf>> {
         if !consent.wants("the packages of the console (npm)")? {
             return Ok(None);
         }
-        let mut install = npm(&source, &["ci", "--no-audit", "--no-fund"]);
-        install.env("PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD", "1");
-        if let Err(error) = run("npm ci in console/", install) {
+        if let Err(error) = install(&source, &lock) {
             println!("  the console is not built: {error:#}");
             return Ok(None);
         }
-        fs::copy(source.join("package-lock.json"), &lock)?;
     }
     // before the build, so that a change meanwhile is seen the next time
     let begun = SystemTime::now();
@@ -61,9 +61,43 @@ pub fn console(consent: Consent) -> anyhow::Result<Option<PathBuf>> {
     Ok(Some(source.join("dist")))
 }
 
+/// Installs what the console is checked, built and tested with. Returns its folder.
+///
+/// # Errors
+/// Without Node or consent, or if something cannot be installed.
+pub fn for_console(consent: Consent) -> anyhow::Result<PathBuf> {
+    let source = crate::root().join("console");
+    ensure!(
+        has_node(),
+        "Node {OLDEST_NODE} or later with npm is required, 24 at best, from https://nodejs.org"
+    );
+    debian::chromium(consent)?;
+    let lock = stamps()?.join(LOCK);
+    if !has_installed(&source, &lock) {
+        consent.ask("the packages of the console (npm)")?;
+        install(&source, &lock)?;
+    }
+    Ok(source)
+}
+
+/// The folder in which it is kept what was installed and built.
+fn stamps() -> anyhow::Result<PathBuf> {
+    let folder = crate::target().join("console");
+    fs::create_dir_all(&folder)?;
+    Ok(folder)
+}
+
+fn install(source: &Path, lock: &Path) -> anyhow::Result<()> {
+    let mut install = npm(source, &["ci", "--no-audit", "--no-fund"]);
+    install.env("PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD", "1");
+    run("npm ci in console/", install)?;
+    fs::copy(source.join(LOCK), lock)?;
+    Ok(())
+}
+
 /// Whether the packages of the lock are installed.
 fn has_installed(source: &Path, lock: &Path) -> bool {
-    let wanted = fs::read(source.join("package-lock.json"));
+    let wanted = fs::read(source.join(LOCK));
     let installed = fs::read(lock);
     source.join("node_modules").is_dir()
         && wanted.is_ok_and(|wanted| installed.is_ok_and(|installed| wanted == installed))

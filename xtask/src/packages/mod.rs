@@ -17,7 +17,7 @@ use std::{
 use anyhow::{Context, bail};
 
 pub use self::{
-    console::console,
+    console::{console, for_console},
     debian::{
         FAKETIME, busybox, docker_compose, faketime, for_smoke, haproxy, image_builder, optional_rabbitmq,
         prometheus, proxies, rabbitmq, valkey,
