@@ -10,6 +10,8 @@ export default defineConfig({
   fullyParallel: true,
   workers: 2,
   forbidOnly: Boolean(process.env.CI),
+  // a busy machine is late now and then
+  retries: process.env.CI ? 2 : 0,
   reporter: [["list"]],
   timeout: 60_000,
   use: {
