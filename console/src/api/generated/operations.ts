@@ -344,7 +344,10 @@ export const createSession = /* @__PURE__ */ operation<{ body: Credentials }, Se
  */
 export const createShareLink = /* @__PURE__ */ operation<{ path: { id: InstanceId }; headers?: { "Idempotency-Key"?: string }; body: NewShareLink }, ShareLink>("POST", "/v1/instances/{id}/share-links");
 
-/** Adds an SSH key to the user. It opens every instance that the user may use. One that is added with an API key ends with that. */
+/**
+ * Adds an SSH key to the user. It opens every instance that the user may use. One that is added with an API key, which needs
+ * `instances:write` as well, opens those of its tenant, and ends with it.
+ */
 export const createSshKey = /* @__PURE__ */ operation<{ headers?: { "Idempotency-Key"?: string }; body: NewSshKey }, SshKey>("POST", "/v1/ssh-keys");
 
 /** Creates a storage. It is available when its operation has succeeded. */
