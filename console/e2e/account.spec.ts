@@ -1,4 +1,4 @@
-import { accessible, expect, test } from "./fixtures";
+import { accessible, addAuthenticator, expect, test } from "./fixtures";
 
 test("the second factor: scan, prove, keep, remove", async ({ page, as }) => {
   await as("mira");
@@ -87,18 +87,7 @@ test("passkeys are renamed and deleted", async ({ page, as }) => {
 });
 
 test("a passkey is added", async ({ page, as }) => {
-  const devtools = await page.context().newCDPSession(page);
-  await devtools.send("WebAuthn.enable");
-  await devtools.send("WebAuthn.addVirtualAuthenticator", {
-    options: {
-      protocol: "ctap2",
-      transport: "internal",
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: true,
-      automaticPresenceSimulation: true,
-    },
-  });
+  await addAuthenticator(page);
   await as("mira");
   await page.goto("/account/sign-in");
   await page.getByRole("button", { name: "Add a passkey" }).click();

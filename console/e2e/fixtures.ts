@@ -87,6 +87,23 @@ export const test = base.extend<Fixtures>({
 
 export { expect };
 
+/** A passkey device that confirms every request at once. */
+export async function addAuthenticator(page: Page) {
+  const devtools = await page.context().newCDPSession(page);
+  await devtools.send("WebAuthn.enable");
+  const { authenticatorId } = await devtools.send("WebAuthn.addVirtualAuthenticator", {
+    options: {
+      protocol: "ctap2",
+      transport: "internal",
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    },
+  });
+  return { devtools, authenticatorId };
+}
+
 /** No fault that axe finds, in WCAG 2.2 AA. */
 export async function accessible(page: Page) {
   const { violations } = await new AxeBuilder({ page })

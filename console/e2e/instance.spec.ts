@@ -186,7 +186,8 @@ test("a share link is shown once, and ended", async ({ page, as }) => {
   await shown.getByRole("button", { name: "Done" }).click();
   await page.getByRole("button", { name: "End it: the link Review with the client" }).click();
   await page.getByRole("alertdialog").getByRole("button", { name: "End it" }).click();
-  await expect(page.getByText("Review with the client")).toBeHidden();
+  await expect(page.getByRole("alertdialog")).toBeHidden();
+  await expect(page.getByText("Review with the client", { exact: true })).toBeHidden();
   await expect(page.getByText(/^ssh inst_\w+@ssh\.atelier\.example$/)).toBeVisible();
   await page.setViewportSize({ width: 390, height: 860 });
   await fits(page);

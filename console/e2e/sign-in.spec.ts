@@ -1,5 +1,5 @@
 import type { Page } from "@playwright/test";
-import { accessible, expect, test } from "./fixtures";
+import { accessible, addAuthenticator, expect, test } from "./fixtures";
 
 async function fill(page: Page, email: string, password = "northlight") {
   await page.getByLabel("E-mail").fill(email);
@@ -100,17 +100,7 @@ test("a provider is a link that comes back", async ({ page }) => {
 });
 
 test("a passkey signs in, and a closed window says what to do", async ({ page }) => {
-  const devtools = await page.context().newCDPSession(page);
-  await devtools.send("WebAuthn.enable");
-  const { authenticatorId } = await devtools.send("WebAuthn.addVirtualAuthenticator", {
-    options: {
-      protocol: "ctap2",
-      transport: "internal",
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: true,
-    },
-  });
+  const { devtools, authenticatorId } = await addAuthenticator(page);
   const key = await crypto.subtle.generateKey({ name: "ECDSA", namedCurve: "P-256" }, true, ["sign"]);
   const pkcs8 = Buffer.from(await crypto.subtle.exportKey("pkcs8", key.privateKey)).toString("base64");
   await devtools.send("WebAuthn.addCredential", {

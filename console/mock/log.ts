@@ -2,7 +2,7 @@ import type { LogLine } from "../src/api/generated/types";
 import type { MockReply, MockRequest } from "./types.ts";
 import type { Kept } from "./world.ts";
 
-/** Milliseconds between two lines of an instance whose log somebody follows. */
+/** Milliseconds between two lines of a followed log. */
 const PACE = 600;
 const OLDER = 420;
 
@@ -40,7 +40,7 @@ const failed = (kept: Kept): LogLine[] =>
     continues: false,
   }));
 
-/** The lines until now; they are made when somebody asks for them first. */
+/** All lines so far, generated at the first request. */
 export function linesOf(kept: Kept): LogLine[] {
   if (kept.it.log_tail) return failed(kept);
   let lines = logs.get(kept);
@@ -63,7 +63,7 @@ function grow(kept: Kept) {
   lines.push({ time: new Date().toISOString(), text: textAt(lines.length), continues: false });
 }
 
-/** Followed instances write; those that nobody follows wait. */
+/** Lines are added only while the log is followed. */
 const readers = new Map<Kept, { count: number; timer: ReturnType<typeof setInterval> }>();
 
 function writing(kept: Kept): () => void {

@@ -12,7 +12,7 @@ import type { Kept } from "./world.ts";
 const GIB = 1024 ** 3;
 const MOST = 360;
 
-/** Between 0 and 1, the same for the same moment: pictures are made for some minutes, then somebody looks at them. */
+/** Between 0 and 1, the same for the same moment: bursts of some minutes with pauses between. */
 function busy(seconds: number): number {
   const phase = (seconds % 2700) / 2700;
   const jitter = Math.sin(seconds / 17) * 0.04 + Math.sin(seconds / 7.3) * 0.03;

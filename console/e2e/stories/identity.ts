@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import { expect, type Page, test } from "@playwright/test";
-import { accessible } from "../fixtures";
+import { accessible, addAuthenticator } from "../fixtures";
 
 // Against a real platform, freshly started: its address and first administrator come from the environment.
 const admin = {
@@ -95,18 +95,7 @@ test("an owner invites; the guest accepts, and is out again without a reload", a
 });
 
 test("name, language, password, second factor, passkey, sessions, key", async ({ page }) => {
-  const devtools = await page.context().newCDPSession(page);
-  await devtools.send("WebAuthn.enable");
-  await devtools.send("WebAuthn.addVirtualAuthenticator", {
-    options: {
-      protocol: "ctap2",
-      transport: "internal",
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: true,
-      automaticPresenceSimulation: true,
-    },
-  });
+  await addAuthenticator(page);
   await signIn(page, owner.email, password);
   await page.goto("/account");
   await page.getByRole("button", { name: "Change" }).click();

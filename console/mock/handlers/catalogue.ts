@@ -1,6 +1,6 @@
 import type { Use } from "../../src/api/generated/types";
 import type { Handlers } from "../handlers.ts";
-import { page, pageOf } from "../page.ts";
+import { pageOf } from "../page.ts";
 import { type Context, Refusal } from "../types.ts";
 import type { World } from "../world.ts";
 
@@ -26,7 +26,6 @@ export const catalogueHandlers = {
   listServices: ({ world, query }) => pageOf(world.services, query),
   listDatacenters: ({ world, query }) => pageOf(world.datacenters, query),
   listStorageSpecs: ({ world, query }) => pageOf(world.storageSpecs, query),
-  listRegistryCredentials: () => page([]),
   getQuota: (context) => ({ limits: context.world.limits, used: usedBy(context) }),
   getBudget: ({ world, caller }) => {
     if (!world.budget || world.tenants[0]?.id !== caller.session.tenant_id) throw new Refusal("not-found");

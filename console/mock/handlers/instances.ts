@@ -43,6 +43,18 @@ function actOn(context: Context & { path: { id: string } }, states: Instance["st
   return kept;
 }
 
+type Requested = "start" | "stop" | "restart" | "deletion";
+
+function requested(context: Context, { tenant_id, it }: Kept, what: Requested) {
+  record(
+    context.world,
+    tenant_id,
+    it.id,
+    { type: `instance.${what}_requested`, data: { operation_id: it.operation_id } },
+    by(context),
+  );
+}
+
 /** What is ordered, or the refusal that names the field. */
 function check(context: Context, order: NewInstance) {
   const { world } = context;
@@ -233,26 +245,14 @@ export const instanceHandlers = {
   quoteInstance: quoteOf,
   startInstance: (context) => {
     const kept = actOn(context, ["stopped"]);
-    record(
-      context.world,
-      kept.tenant_id,
-      kept.it.id,
-      { type: "instance.start_requested", data: { operation_id: kept.it.operation_id } },
-      by(context),
-    );
+    requested(context, kept, "start");
     start(context.world, kept, String(context.query.wait) === "true");
     return new Reply(kept.it, 202);
   },
   stopInstance: (context) => {
     const kept = actOn(context, ["pending", "starting", "running"]);
     const hold = context.body?.hold;
-    record(
-      context.world,
-      kept.tenant_id,
-      kept.it.id,
-      { type: "instance.stop_requested", data: { operation_id: kept.it.operation_id } },
-      by(context),
-    );
+    requested(context, kept, "stop");
     const until =
       hold?.until ??
       (hold?.for_seconds ? new Date(Date.now() + hold.for_seconds * 1000).toISOString() : null);
@@ -261,25 +261,13 @@ export const instanceHandlers = {
   },
   restartInstance: (context) => {
     const kept = actOn(context, ["running"]);
-    record(
-      context.world,
-      kept.tenant_id,
-      kept.it.id,
-      { type: "instance.restart_requested", data: { operation_id: kept.it.operation_id } },
-      by(context),
-    );
+    requested(context, kept, "restart");
     restart(context.world, kept);
     return new Reply(kept.it, 202);
   },
   deleteInstance: (context) => {
     const kept = actOn(context, ["pending", "starting", "running", "stopping", "stopped"]);
-    record(
-      context.world,
-      kept.tenant_id,
-      kept.it.id,
-      { type: "instance.deletion_requested", data: { operation_id: kept.it.operation_id } },
-      by(context),
-    );
+    requested(context, kept, "deletion");
     remove(context.world, kept);
     return new Reply(kept.it, 202);
   },

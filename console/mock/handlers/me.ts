@@ -5,7 +5,7 @@ import { type Context, Refusal, Reply } from "../types.ts";
 import { nextId, now } from "../world.ts";
 import { membershipsOf, roleIn } from "./sessions.ts";
 
-export const accountOf = ({ world, caller }: Context) => {
+const accountOf = ({ world, caller }: Context) => {
   const account = world.accounts.find((it) => it.user.id === caller.user.id);
   if (!account) throw new Refusal("unauthenticated");
   return account;

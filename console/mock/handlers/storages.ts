@@ -76,5 +76,4 @@ export const storageHandlers = {
     return shown(storage);
   },
   createStorage: (context) => new Reply(shown(makeStorage(context, context.body)), 202),
-  getStorageQuota: (context) => ({ limits: most, used: used(context) }),
 } satisfies Partial<Handlers>;

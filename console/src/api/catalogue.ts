@@ -3,10 +3,8 @@ import { call } from "./client";
 import {
   getBudget,
   getQuota,
-  getStorageQuota,
   listDatacenters,
   listGpuSpecs,
-  listRegistryCredentials,
   listServices,
   listStock,
   listStorageSpecs,
@@ -75,20 +73,10 @@ export const storageSpecs = queryOptions({
   queryFn: ({ signal }) => all(listStorageSpecs, { state: "active" }, signal),
 });
 
-export const registryCredentials = queryOptions({
-  queryKey: ["registry-credentials"],
-  queryFn: ({ signal }) => all(listRegistryCredentials, {}, signal),
-});
-
 /** What the tenant may use at a time, and uses. */
 export const quota = queryOptions({
   queryKey: ["quota"],
   queryFn: ({ signal }) => call(getQuota, {}, { signal }),
-});
-
-export const storageQuota = queryOptions({
-  queryKey: ["quota", "storage"],
-  queryFn: ({ signal }) => call(getStorageQuota, {}, { signal }),
 });
 
 /** Null for a tenant without a budget. */

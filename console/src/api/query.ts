@@ -58,7 +58,7 @@ export interface Act<Variables> {
   variables: Variables | undefined;
 }
 
-/** Whether nobody knows what became of a request: its repetition must carry the same key. */
+/** Whether the outcome of a request is unknown: a retry must send the same Idempotency-Key. */
 export const isOpen = (error: unknown) =>
   error instanceof NetworkError || (error instanceof ApiError && error.status >= 500);
 

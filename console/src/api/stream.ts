@@ -7,7 +7,7 @@ export interface StreamEvent {
   data: string;
 }
 
-/** A comment comes every 15 seconds: a line that is silent for longer is dead, though nobody has closed it. */
+/** A comment comes every 15 seconds: a connection that is silent for longer is treated as lost. */
 const SILENCE = 40_000;
 
 /** Reads server-sent events until the stream ends. Throws as `call` does when it does not open. */

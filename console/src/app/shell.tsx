@@ -13,7 +13,7 @@ import { SignInAgain } from "./sign-in-again";
 const Palette = lazy(() => import("./palette"));
 const KeysHelp = lazy(() => import("./keys-help"));
 
-/** What is around every page of somebody who has signed in. */
+/** The layout of all pages after sign-in: sidebar, menus, dialogs. */
 export function Shell() {
   const { t } = useText();
   const [open, setOpen] = useState<"palette" | "keys" | null>(null);

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from "react";
 
-/** One clock for all that ticks, so that two numbers of a page never disagree. It runs while somebody reads it. */
+/** One clock for all that ticks, so that two numbers of a page never disagree. It runs while a component uses it. */
 const listeners = new Set<() => void>();
 let now = Date.now();
 let timer: ReturnType<typeof setInterval> | undefined;

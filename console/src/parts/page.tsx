@@ -66,7 +66,7 @@ export function PartsPage() {
           <TextField label="Size" error="At least 10." defaultValue="4" after="GiB" />
           <PasswordField label="Password" defaultValue="northlight" />
           <SelectParts />
-          <Checkbox label="Stop when idle" hint="GPU below 5 % and nobody on its pages" defaultChecked />
+          <Checkbox label="Stop when idle" hint="GPU below 5 % and no open pages" defaultChecked />
         </div>
       </Section>
       <Section title="Menus and dialogs">

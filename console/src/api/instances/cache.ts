@@ -83,7 +83,7 @@ const matches = ({ state, name }: InstanceFilter, it: Instance) =>
  * The list with the instance in its place: ids sort by their creation, newest first. One that stopped matching the
  * filter stays until the list is read again, so that a press does not take its row away.
  */
-export function withInstance(data: Lists, filter: InstanceFilter, it: Instance): Lists {
+function withInstance(data: Lists, filter: InstanceFilter, it: Instance): Lists {
   const has = data.pages.some((page) => page.items.some((other) => other.id === it.id));
   if (has)
     return {

@@ -9,7 +9,7 @@ import { type EndedRuns, endedRunOf, endedRunsKey } from "./queries";
 
 /** Events that come together are answered by one reading. */
 const TOGETHER = 30;
-/** What an instance waits for on its way is a state and no event: it is asked for while somebody looks. */
+/** Progress of a transition changes without an event: it is polled while the page is visible. */
 const LOOK = 2000;
 /** Above this many the list is read instead. */
 const MANY = 8;

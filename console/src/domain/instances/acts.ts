@@ -43,7 +43,7 @@ const expected: Record<InstanceAction, Partial<Instance>> = {
   release: { hold: null },
 };
 
-/** Keys of presses of which nobody knows what became: their repetition must carry the same. */
+/** Idempotency keys of requests with an unknown outcome: a retry sends the same key. */
 const open = new Map<string, string>();
 
 /** Does it: shown at once, put back when it is refused, which it throws. */

@@ -9,7 +9,7 @@ import { notify } from "@/ui/toast";
 import { actAsCurl, type InstanceAction, useInstanceActs, whyNotNow } from "./acts";
 
 /** What the state suggests, first. */
-export function mainAction(it: Pick<Instance, "state">): InstanceAction {
+function mainAction(it: Pick<Instance, "state">): InstanceAction {
   return it.state === "stopped" ? "start" : "stop";
 }
 

@@ -15,7 +15,7 @@ import { ErrorLine } from "@/ui/error";
 import { Panel, Section } from "@/ui/page";
 import { useLength } from "./length";
 
-/** What stops it when somebody forgets it, and what happens when its machine is lost. */
+/** Idle stop, and what happens when the node is lost. */
 export function Guards({ it }: { it: Instance }) {
   const { t } = useText();
   const lengthOf = useLength();

@@ -1,6 +1,6 @@
 import { useText } from "@/i18n";
 
-/** "30 min", "6 h": a length that somebody has set. */
+/** "30 min", "6 h": a duration from the settings. */
 export function useLength() {
   const { t } = useText();
   return (seconds: number) => {

@@ -6,7 +6,7 @@ import { useFormat } from "@/lib/format";
 import { monthlyOf } from "@/lib/money";
 import { Panel, Section } from "@/ui/page";
 
-/** What is mounted, where, and what it costs. How full it is, nobody measures. */
+/** Mounted storages with path and price. The API has no usage of volumes. */
 export function Storages({ it }: { it: Instance }) {
   const { t } = useText();
   const { total } = useFormat();

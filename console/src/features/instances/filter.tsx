@@ -8,7 +8,7 @@ import { useText } from "@/i18n";
 
 const route = getRouteApi("/_app/instances/");
 
-/** While somebody types, the address is left alone for this long. */
+/** Debounce of the search field, in milliseconds: the address follows after it. */
 const TYPING = 250;
 
 /** Those that people look for; others can be given in the address. */

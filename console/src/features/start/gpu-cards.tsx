@@ -161,7 +161,7 @@ const bars: Record<Level, number> = { many: 3, few: 1, none: 0 };
 const tones: Record<Level, string> = { many: "text-viridian", few: "text-ochre", none: "text-ink-3" };
 
 /** How much is free: a ruled bar of three, with its word. */
-export function RoomMark({ level, quiet }: { level: Level; quiet?: boolean }) {
+function RoomMark({ level, quiet }: { level: Level; quiet?: boolean }) {
   const { t } = useText();
   const words = { many: t("start.many"), few: t("start.few"), none: t("start.none") };
   return (

@@ -5,7 +5,7 @@ import { Checkbox } from "@/ui/field";
 import { Panel } from "@/ui/page";
 import type { StartForm } from "./use-start";
 
-/** What stops it when somebody forgets, and what happens when its machine is lost. */
+/** Idle stop, and what happens when the node is lost. */
 export function GuardFields({ form, budget }: { form: StartForm; budget: ReactNode }) {
   const { t } = useText();
   const { values } = form;

@@ -38,7 +38,7 @@ export interface Variable {
   value: string;
 }
 
-export const SHORTEST_IDLE = 15;
+const SHORTEST_IDLE = 15;
 const LONGEST_IDLE = 7 * 24 * 60;
 
 /** Versions that new instances can use, the recommended one first. */
@@ -62,7 +62,7 @@ export function freeName(base: string, taken: readonly string[]): string {
 }
 
 /** `stable-diffusion-webui` is called `webui` by those who use it. */
-export const shortName = (service: string) => service.split("-").at(-1) ?? service;
+const shortName = (service: string) => service.split("-").at(-1) ?? service;
 
 export interface Known {
   services: readonly ServiceImage[];
@@ -139,7 +139,7 @@ const filled = (variables: readonly Variable[]) => variables.filter((it) => it.n
 const asVars = (variables: readonly Variable[]): EnvVar[] =>
   filled(variables).map(({ name, value }) => ({ name: name.trim(), value }));
 
-/** The body of the order. `place` is where it goes if nobody chose; `wait` if there is no room. */
+/** The request body. `place` is the default datacenter; `wait` queues it if there is no room. */
 export function orderOf(draft: Draft, place: string | null, wait: boolean): NewInstance {
   const { storage } = draft;
   // a new volume is made somewhere: without one, any datacenter will do

@@ -17,7 +17,7 @@ export function PlaceFields({
   form: StartForm;
   datacenters: readonly Datacenter[];
   offer: Offer | undefined;
-  /** Where it goes if nobody chooses. */
+  /** Default datacenter. */
   auto: string | null;
   /** The one that it is bound to. */
   storage: Storage | undefined;
@@ -35,7 +35,7 @@ export function PlaceFields({
       : t("start.placeOnly", { place: name, region: region(name) });
   };
   const bound = storage?.datacenter;
-  // the new storage is called after the instance until somebody names it
+  // until it is edited, the name of the new storage follows that of the instance
   const onName = (name: string) => {
     const { values } = form;
     if (name.trim() && values["new_storage.name"] === filesOf(values.name.trim(), storages))

@@ -35,7 +35,7 @@ export interface Limits {
   place: string | null;
 }
 
-/** From here on nobody has to hurry. */
+/** Free units from which on the level is "many", as in `GET /v1/offers`. */
 const MANY = 5;
 
 export const levelOf = (available: number): Level =>
@@ -97,7 +97,7 @@ export function offersOf(
     );
 }
 
-/** Where it goes if nobody chooses: where most are free, and of those without room the first. */
+/** Default datacenter: the one with most free units, or the first if none has any. */
 export function bestPlace(offer: Offer | undefined): string | null {
   if (!offer) return null;
   return offer.rooms.toSorted((a, b) => b.available - a.available)[0]?.datacenter ?? null;

@@ -163,7 +163,7 @@ function useRoomText({ offer, quote, place }: Sum): string | null {
 }
 
 /** Whether one has to wait for a place. */
-export const isFull = ({ offer, quote }: Pick<Sum, "offer" | "quote">) =>
+const isFull = ({ offer, quote }: Pick<Sum, "offer" | "quote">) =>
   offer?.state === "full" || (quote?.reason === "stock_exhausted" && offer?.state === "now");
 
 function Room(sum: Sum) {
@@ -181,7 +181,7 @@ function Room(sum: Sum) {
   );
 }
 
-export function StartButton(sum: Sum & { className?: string }) {
+function StartButton(sum: Sum & { className?: string }) {
   const { t } = useText();
   const { money } = useFormat();
   const spec = sum.offer?.spec;
