@@ -11,7 +11,7 @@ export default defineConfig({
   workers: 2,
   forbidOnly: Boolean(process.env.CI),
   // a busy machine is late now and then
-  retries: process.env.CI ? 2 : 0,
+  retries: process.env.CI ? 1 : 0,
   reporter: [["list"]],
   timeout: 60_000,
   use: {

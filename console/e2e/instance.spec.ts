@@ -113,12 +113,19 @@ test("the log is followed while the reader is at its end, and searched", async (
 });
 
 test("a lost line of the log continues where it was", async ({ page, as }) => {
+  const positions: (string | undefined)[] = [];
+  page.on("request", (it) => {
+    if (it.url().includes("/log?")) positions.push(it.headers()["last-event-id"]);
+  });
   await as("mira");
   await open(page, "character-sheets", "/log");
-  await page.getByText("Off", { exact: true }).click();
-  await page.context().setOffline(true);
-  await page.context().setOffline(false);
-  await expect(page.getByText("Following. Scroll up to pause.")).toBeVisible({ timeout: 15_000 });
+  await expect(page.getByText("Following. Scroll up to pause.")).toBeVisible();
+  await page.request.post("/mock/cut");
+  await expect.poll(() => positions.length).toBe(2);
+  await expect(page.getByText("Following. Scroll up to pause.")).toBeVisible();
+  expect(positions[0]).toBeUndefined();
+  // the attempt, and the number of the last line that came
+  expect(positions[1]).toMatch(/^\d+-\d+$/);
 });
 
 test.describe("terminal", () => {

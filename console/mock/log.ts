@@ -1,6 +1,6 @@
 import type { LogLine } from "../src/api/generated/types";
 import type { MockReply, MockRequest } from "./types.ts";
-import type { Kept } from "./world.ts";
+import type { Kept, World } from "./world.ts";
 
 /** Milliseconds between two lines of a followed log. */
 const PACE = 600;
@@ -85,7 +85,7 @@ function writing(kept: Kept): () => void {
 const idOf = (kept: Kept, at: number) => `${kept.attempt}-${at}`;
 
 /** The log of an instance as events, or as text for a download. */
-export function followLog(kept: Kept, request: MockRequest): MockReply {
+export function followLog(world: World, kept: Kept, request: MockRequest): MockReply {
   const attempt = Number(request.query.get("attempt") ?? kept.attempt);
   const isPresent = attempt === kept.attempt;
   // an earlier attempt wrote the same, and less of it
@@ -123,8 +123,10 @@ export function followLog(kept: Kept, request: MockRequest): MockReply {
       }
       const rest = writing(kept);
       const timer = setInterval(flush, PACE / 2);
+      world.logs.add(end);
       signal.addEventListener("abort", () => {
         clearInterval(timer);
+        world.logs.delete(end);
         rest();
       });
     },

@@ -204,6 +204,7 @@ export function makeWorld(): World {
     ...studioSeed(northlight.id, halden.id, mira.user.id),
     provoked: [],
     answered: new Map(),
+    logs: new Set(),
     streams: new Set(),
     terminals: new Set(),
     next: 100,

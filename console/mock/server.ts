@@ -49,6 +49,7 @@ export class MockServer {
     }
     if (request.path === "/mock/cut") {
       for (const { end } of world.streams) end();
+      for (const end of world.logs) end();
       for (const line of world.terminals) line.destroy();
       return { status: 200, headers: { "content-type": "application/json" }, body: world.streams.size };
     }
@@ -116,7 +117,7 @@ async function answer(world: World, request: MockRequest): Promise<MockReply> {
   if (log) {
     if (!caller) throw new Refusal("unauthenticated");
     const context = { world, request, caller };
-    return followLog(keptOf(context, log[1] ?? ""), request);
+    return followLog(world, keptOf(context, log[1] ?? ""), request);
   }
   // what a WebSocket was refused with
   const terminal = /^\/v1\/instances\/([^/]+)\/terminal$/.exec(request.path);

@@ -91,6 +91,8 @@ export interface World {
   limits: Limits;
   budget: Budget | null;
   events: Event[];
+  /** What ends each followed log. */
+  logs: Set<() => void>;
   /** Open event streams. */
   streams: Set<Stream>;
   /** Lines of open terminals. */
