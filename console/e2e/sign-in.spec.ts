@@ -28,7 +28,7 @@ test.describe("refusals", () => {
       await page.context().clearCookies({ name: "__Host-atelier_session" });
       await page.goto(`/sign-in?return_to=${encodeURIComponent(elsewhere)}`);
       await fill(page, "mira@northlight.studio");
-      await expect(page).toHaveURL("http://localhost:4178/instances");
+      await expect(page).toHaveURL("/instances");
     }
   });
 
