@@ -13,6 +13,7 @@ import { Route as AppRouteImport } from './routes/_app'
 import { Route as SignInRouteImport } from './routes/sign-in'
 import { Route as AppIndexRouteImport } from './routes/_app/index'
 import { Route as AppAccountRouteImport } from './routes/_app/account'
+import { Route as AppAdminRouteImport } from './routes/_app/admin'
 import { Route as AppApiKeysRouteImport } from './routes/_app/api-keys'
 import { Route as AppInvitationsRouteImport } from './routes/_app/invitations'
 import { Route as AppMembersRouteImport } from './routes/_app/members'
@@ -47,6 +48,11 @@ const AppIndexRoute = AppIndexRouteImport.update({
 const AppAccountRoute = AppAccountRouteImport.update({
   id: '/account',
   path: '/account',
+  getParentRoute: () => AppRoute,
+} as any)
+const AppAdminRoute = AppAdminRouteImport.update({
+  id: '/admin',
+  path: '/admin',
   getParentRoute: () => AppRoute,
 } as any)
 const AppApiKeysRoute = AppApiKeysRouteImport.update({
@@ -134,6 +140,7 @@ export interface FileRoutesByFullPath {
   '/': typeof AppIndexRoute
   '/sign-in': typeof SignInRoute
   '/account': typeof AppAccountRouteWithChildren
+  '/admin': typeof AppAdminRoute
   '/api-keys': typeof AppApiKeysRoute
   '/invitations': typeof AppInvitationsRoute
   '/members': typeof AppMembersRoute
@@ -153,6 +160,7 @@ export interface FileRoutesByFullPath {
 }
 export interface FileRoutesByTo {
   '/sign-in': typeof SignInRoute
+  '/admin': typeof AppAdminRoute
   '/api-keys': typeof AppApiKeysRoute
   '/invitations': typeof AppInvitationsRoute
   '/members': typeof AppMembersRoute
@@ -175,6 +183,7 @@ export interface FileRoutesById {
   '/_app': typeof AppRouteWithChildren
   '/sign-in': typeof SignInRoute
   '/_app/account': typeof AppAccountRouteWithChildren
+  '/_app/admin': typeof AppAdminRoute
   '/_app/api-keys': typeof AppApiKeysRoute
   '/_app/invitations': typeof AppInvitationsRoute
   '/_app/members': typeof AppMembersRoute
@@ -199,6 +208,7 @@ export interface FileRouteTypes {
     | '/'
     | '/sign-in'
     | '/account'
+    | '/admin'
     | '/api-keys'
     | '/invitations'
     | '/members'
@@ -218,6 +228,7 @@ export interface FileRouteTypes {
   fileRoutesByTo: FileRoutesByTo
   to:
     | '/sign-in'
+    | '/admin'
     | '/api-keys'
     | '/invitations'
     | '/members'
@@ -239,6 +250,7 @@ export interface FileRouteTypes {
     | '/_app'
     | '/sign-in'
     | '/_app/account'
+    | '/_app/admin'
     | '/_app/api-keys'
     | '/_app/invitations'
     | '/_app/members'
@@ -291,6 +303,13 @@ declare module '@tanstack/react-router' {
       path: '/account'
       fullPath: '/account'
       preLoaderRoute: typeof AppAccountRouteImport
+      parentRoute: typeof AppRoute
+    }
+    '/_app/admin': {
+      id: '/_app/admin'
+      path: '/admin'
+      fullPath: '/admin'
+      preLoaderRoute: typeof AppAdminRouteImport
       parentRoute: typeof AppRoute
     }
     '/_app/api-keys': {
@@ -448,6 +467,7 @@ const AppInstancesIdRouteWithChildren = AppInstancesIdRoute._addFileChildren(
 
 interface AppRouteChildren {
   AppAccountRoute: typeof AppAccountRouteWithChildren
+  AppAdminRoute: typeof AppAdminRoute
   AppApiKeysRoute: typeof AppApiKeysRoute
   AppInvitationsRoute: typeof AppInvitationsRoute
   AppMembersRoute: typeof AppMembersRoute
@@ -460,6 +480,7 @@ interface AppRouteChildren {
 
 const AppRouteChildren: AppRouteChildren = {
   AppAccountRoute: AppAccountRouteWithChildren,
+  AppAdminRoute: AppAdminRoute,
   AppApiKeysRoute: AppApiKeysRoute,
   AppInvitationsRoute: AppInvitationsRoute,
   AppMembersRoute: AppMembersRoute,

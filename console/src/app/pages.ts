@@ -20,8 +20,8 @@ export interface Page {
   /** The second key after `g`. */
   key?: string;
   /** Where it stands in the sidebar; pages without are found by the palette and by links. */
-  group?: "work" | "studio";
-  for: "tenant" | "person";
+  group?: "work" | "studio" | "platform";
+  for: "tenant" | "person" | "administrator";
 }
 
 /** Every page that one can go to: sidebar, palette and keys are made of this list. */
@@ -36,7 +36,13 @@ const pages: readonly Page[] = [
   { to: "/invitations", label: "nav.invitations", icon: Mail, for: "person" },
 ];
 
-export const pagesFor = (me: Me) => pages.filter((page) => page.for === "person" || me.tenant_id !== null);
+const who: Record<Page["for"], (me: Me) => boolean> = {
+  person: () => true,
+  tenant: (me) => me.tenant_id !== null,
+  administrator: (me) => me.user.admin,
+};
+
+export const pagesFor = (me: Me) => pages.filter((page) => who[page.for](me));
 
 /** Where `/` leads. */
 export const homeOf = (me: Me) =>

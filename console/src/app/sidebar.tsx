@@ -88,7 +88,7 @@ function Find({ onPalette }: { onPalette: () => void }) {
 function Pages({ onGo }: { onGo?: () => void }) {
   const { t } = useText();
   const pages = pagesFor(useMe());
-  const groups = (["work", "studio"] as const)
+  const groups = (["work", "studio", "platform"] as const)
     .map((group) => pages.filter((page) => page.group === group))
     .filter((group) => group.length > 0);
   return (
