@@ -42,6 +42,9 @@ fn flattened(file: &[u8], background: u8) -> Option<Bytes> {
     }
     let mut rows = vec![0; reader.output_buffer_size()?];
     let shape = reader.next_frame(&mut rows).ok()?;
+    // it may stand behind the pixels; what says which side is up must stay
+    reader.finish().ok()?;
+    let exif = reader.info().exif_metadata.clone();
     let over = |colour: u8, opacity: u8| {
         let sum = u32::from(colour) * u32::from(opacity) + u32::from(background) * u32::from(255 - opacity);
         u8::try_from((sum + 127) / 255).unwrap_or(u8::MAX)
@@ -57,9 +60,11 @@ fn flattened(file: &[u8], background: u8) -> Option<Bytes> {
         });
     }
     let mut flat = Vec::new();
-    let mut encoder = png::Encoder::new(&mut flat, width, height);
-    encoder.set_color(png::ColorType::Rgb);
-    encoder.set_depth(png::BitDepth::Eight);
+    let mut info = png::Info::with_size(width, height);
+    info.color_type = png::ColorType::Rgb;
+    info.bit_depth = png::BitDepth::Eight;
+    info.exif_metadata = exif;
+    let mut encoder = png::Encoder::with_info(&mut flat, info).ok()?;
     encoder.set_compression(png::Compression::Fast);
     let mut writer = encoder.write_header().ok()?;
     writer.write_image_data(&rgb).ok()?;
@@ -117,6 +122,21 @@ mod tests {
             assert_eq!(colour(&flat), expected, "{kind:?} {depth:?} {transparency:?}");
         }
         assert_eq!(colour(&plain(file(GrayscaleAlpha, Eight, &[], &[200, 0]), KEPT)), [0; 3]);
+    }
+
+    #[test]
+    fn which_side_is_up_stays() {
+        let (mut bytes, exif) = (Vec::new(), b"II*\0 and an orientation");
+        let mut info = png::Info::with_size(1, 1);
+        info.color_type = ColorType::Rgba;
+        info.exif_metadata = Some(exif.into());
+        let mut writer = png::Encoder::with_info(&mut bytes, info).unwrap().write_header().unwrap();
+        writer.write_image_data(&[1, 2, 3, 255]).unwrap();
+        writer.finish().unwrap();
+        let flat = plain(bytes.into(), WHITE);
+        assert_eq!(colour(&flat), [1, 2, 3]);
+        let reader = png::Decoder::new(Cursor::new(&flat)).read_info().unwrap();
+        assert_eq!(reader.info().exif_metadata.as_deref(), Some(&exif[..]));
     }
 
     #[test]

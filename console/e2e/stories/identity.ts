@@ -1,42 +1,12 @@
 import { createHmac } from "node:crypto";
-import { expect, type Page, test } from "@playwright/test";
+import { expect, test } from "@playwright/test";
 import { accessible, addAuthenticator } from "../fixtures";
+import { administrator, post, run, signIn } from "./studio";
 
-// Against a real platform, freshly started: its address and first administrator come from the environment.
-const admin = {
-  email: process.env.ADMIN_EMAIL ?? "admin@atelier.test",
-  password: process.env.ADMIN_PASSWORD ?? "",
-};
-const run = Date.now().toString(36);
 const password = "a longer password";
 const owner = { email: `owner-${run}@studio.test`, name: "Olga Owner" };
 const guest = { email: `guest-${run}@studio.test`, name: "Gil Guest" };
 const studio = `Studio ${run}`;
-
-async function signIn(page: Page, email: string, secret: string) {
-  await page.goto("/sign-in");
-  await page.getByLabel("E-mail").fill(email);
-  await page.getByLabel("Password", { exact: true }).fill(secret);
-  await page.getByRole("button", { name: "Sign in", exact: true }).click();
-  await expect(
-    page.getByRole("heading", { level: 1, name: /Members|Invitations|Overview|Instances/ }),
-  ).toBeVisible();
-}
-
-/** A write from the page itself, with its cookie. */
-const post = (page: Page, path: string, body: object) =>
-  page.evaluate(
-    async ([path, body]) => {
-      const answer = await fetch(path, {
-        method: "POST",
-        headers: { "content-type": "application/json", "idempotency-key": crypto.randomUUID() },
-        body: JSON.stringify(body),
-      });
-      if (!answer.ok) throw new Error(`${path}: ${await answer.text()}`);
-      return answer.json();
-    },
-    [path, body] as const,
-  );
 
 /** The six digits of an authenticator app now (RFC 6238). */
 function codeOf(secret: string): string {
@@ -53,7 +23,7 @@ function codeOf(secret: string): string {
 test.describe.configure({ mode: "serial" });
 
 test("an administrator makes a studio and its people", async ({ page }) => {
-  await signIn(page, admin.email, admin.password);
+  await signIn(page, administrator);
   const tenant = await post(page, "/v1/tenants", { name: studio });
   for (const { email, name } of [owner, guest])
     await post(page, "/v1/users", { email, display_name: name, password });
@@ -68,7 +38,7 @@ test("an administrator makes a studio and its people", async ({ page }) => {
 });
 
 test("an owner invites; the guest accepts, and is out again without a reload", async ({ page, browser }) => {
-  await signIn(page, owner.email, password);
+  await signIn(page, { ...owner, password });
   await page.goto("/members");
   await page.getByRole("button", { name: "Invite a person" }).click();
   await page.getByRole("dialog").getByLabel("E-mail").fill(guest.email);
@@ -77,7 +47,7 @@ test("an owner invites; the guest accepts, and is out again without a reload", a
 
   const other = await browser.newContext();
   const theirs = await other.newPage();
-  await signIn(theirs, guest.email, password);
+  await signIn(theirs, { ...guest, password });
   await theirs.getByRole("button", { name: "Accept" }).click();
   await expect(theirs.getByRole("button", { name: new RegExp(`${studio} member`) })).toBeVisible();
 
@@ -96,7 +66,7 @@ test("an owner invites; the guest accepts, and is out again without a reload", a
 
 test("name, language, password, second factor, passkey, sessions, key", async ({ page }) => {
   await addAuthenticator(page);
-  await signIn(page, owner.email, password);
+  await signIn(page, { ...owner, password });
   await page.goto("/account");
   await page.getByRole("button", { name: "Change" }).click();
   await page.getByRole("textbox", { name: "Name" }).fill("Olga Ostrova");
@@ -140,7 +110,7 @@ test("name, language, password, second factor, passkey, sessions, key", async ({
 });
 
 test("the second factor is set up, and asked for", async ({ page }) => {
-  await signIn(page, guest.email, password);
+  await signIn(page, { ...guest, password });
   await page.goto("/account/sign-in");
   await page.getByRole("button", { name: "Set up" }).click();
   const secret = await page.getByRole("dialog").locator("code").innerText();

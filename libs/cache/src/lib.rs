@@ -8,6 +8,7 @@
 //! - In a Valkey, values are encrypted with the service's key and bound to the name under which they are stored: bytes that were damaged,
 //!   made up, or copied from another name are no value. Names contain ids and hashes, never a secret.
 
+mod circuit;
 mod memory;
 mod reads;
 mod valkey;
@@ -22,11 +23,12 @@ use secrecy::SecretString;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use service::{Health, Metrics, health::DependencyKind};
 
-use self::{memory::Memory, valkey::Valkey};
 pub use self::{
+    circuit::{Circuit, PAUSE},
     reads::{LIFE, LOCAL_LIFE, Reads},
-    valkey::{PAUSE, TIMEOUT},
+    valkey::{TIMEOUT, connect},
 };
+use self::{memory::Memory, valkey::Valkey};
 
 /// The store that the replicas of a service share.
 #[derive(Debug, Clone, Deserialize)]

@@ -1,4 +1,4 @@
-"""Requests name what exists, and a problem's type is one that the operation documents."""
+"""Requests name what exists, a problem's type is one that the operation documents, and none is an error of a service."""
 
 import json
 import os
@@ -58,3 +58,12 @@ def documented_problem(context, response, case):
     slug = problem["type"].rpartition("/")[2]
     assert slug in content.get("examples", {}), f"{slug} is not documented for {response.status_code}"
     assert problem["status"] == response.status_code, "status and problem differ"
+
+
+@schemathesis.check
+def no_server_error(context, response, case):
+    if response.status_code < 500:
+        return
+    # a busy platform may let a request wait for too long, and says when to send it again
+    shed = response.json()["type"].endswith("/overloaded") and "retry-after" in response.headers
+    assert shed, f"server error {response.status_code}: {response.text}"

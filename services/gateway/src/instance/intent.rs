@@ -21,7 +21,7 @@ const AHEAD: [(&str, &str); 5] = [
     ("x-purpose", "preview"),
 ];
 /// Words in the names of programs that look at addresses in messages, and at all others that they find.
-const ROBOTS: [&str; 14] = [
+const ROBOTS: [&str; 21] = [
     "bot",
     "preview",
     "crawler",
@@ -36,6 +36,15 @@ const ROBOTS: [&str; 14] = [
     "vkshare",
     "pinterest",
     "mastodon",
+    // Office asks for an address before it gives it to the browser
+    "ms-office",
+    "microsoft office",
+    // mail gateways that look for harm
+    "barracuda",
+    "mimecast",
+    "proofpoint",
+    "headlesschrome",
+    "scanner",
 ];
 
 /// What a request is meant to do.
@@ -116,6 +125,9 @@ mod tests {
             (&[ANY, ("user-agent", "WhatsApp/2.23 A")], Intent::Look),
             (&[ANY, ("user-agent", "Mozilla/5.0 (compatible; Discordbot/2.0)")], Intent::Look),
             (&[ANY, ("user-agent", "Mozilla/5.0 SkypeUriPreview Preview/0.5")], Intent::Look),
+            (&[ANY, ("user-agent", "Mozilla/4.0 (compatible; ms-office; MSOffice 16)")], Intent::Look),
+            (&[ANY, ("user-agent", "Microsoft Office Existence Discovery")], Intent::Look),
+            (&[HTML, ("user-agent", "Mozilla/5.0 (X11; Linux x86_64) HeadlessChrome/120.0")], Intent::Ask),
             (&[("user-agent", "TelegramBot (like TwitterBot)")], Intent::Look),
             (&[ANY, ("user-agent", "curl/8.5.0")], Intent::Open),
             (&[], Intent::Open),

@@ -1,28 +1,18 @@
 //! Limits counted by a Valkey or Redis that all gateways share: one script for each request, which is atomic. While it does
 //! not answer, each gateway counts by itself.
 
-use std::{
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::time::Duration;
 
 use anyhow::Context;
+use cache::{Circuit, TIMEOUT};
 use prometheus_client::metrics::counter::Counter;
-use redis::{
-    Client, Script,
-    aio::{ConnectionManager, ConnectionManagerConfig},
-};
+use redis::{Client, Script, aio::ConnectionManager};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use service::Metrics;
 use tokio::time::Instant;
 
 use super::{Count, Verdict};
-
-/// Time for an answer.
-const TIMEOUT: Duration = Duration::from_millis(50);
-/// How long this process counts by itself after an answer that did not come.
-const PAUSE: Duration = Duration::from_secs(1);
 
 /// Where the limits of all gateways are counted.
 #[derive(Debug, Clone, Deserialize)]
@@ -75,22 +65,18 @@ pub(crate) fn register(metrics: &Metrics) -> Counter {
 pub(super) struct Shared {
     connection: ConnectionManager,
     script: Script,
-    /// Until then, this process counts by itself.
-    away_until: Mutex<Option<Instant>>,
+    /// While it is open, this process counts by itself.
+    circuit: Circuit,
     failures: Counter,
 }
 
 impl Shared {
-    /// No connection is made yet.
     pub(super) fn new(config: &SharedLimits, metrics: &Metrics) -> anyhow::Result<Self> {
         let client = Client::open(config.url.expose_secret()).context("limits.shared.url is not valid")?;
-        let settings = ConnectionManagerConfig::new()
-            .set_connection_timeout(Some(PAUSE))
-            .set_response_timeout(Some(TIMEOUT));
         Ok(Self {
-            connection: ConnectionManager::new_lazy_with_config(client, settings)?,
+            connection: cache::connect(client)?,
             script: Script::new(SCRIPT),
-            away_until: Mutex::default(),
+            circuit: Circuit::default(),
             failures: register(metrics),
         })
     }
@@ -104,12 +90,7 @@ impl Shared {
 
     /// Returns none if the store does not answer.
     pub(super) async fn check(&self, counts: &[Count<'_>]) -> Option<Verdict> {
-        if self
-            .away_until
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .is_some_and(|end| Instant::now() < end)
-        {
+        if !self.circuit.admits(Instant::now()) {
             self.failures.inc();
             return None;
         }
@@ -121,22 +102,23 @@ impl Shared {
         let mut connection = self.connection.clone();
         let answer = tokio::time::timeout(TIMEOUT, call.invoke_async::<(usize, u8, u64)>(&mut connection));
         let error: anyhow::Error = match answer.await {
-            Ok(Ok((limit, 0, remaining))) => {
-                let remaining = u32::try_from(remaining).unwrap_or(u32::MAX);
-                return Some(Verdict::Allowed { limit, remaining });
-            }
-            Ok(Ok((limit, _, wait))) => {
-                return Some(Verdict::Refused { limit, wait: Duration::from_micros(wait) });
+            Ok(Ok((limit, is_refused, number))) => {
+                if self.circuit.close() {
+                    tracing::info!("the store of rate limits answers again");
+                }
+                return Some(if is_refused == 0 {
+                    Verdict::Allowed { limit, remaining: u32::try_from(number).unwrap_or(u32::MAX) }
+                } else {
+                    Verdict::Refused { limit, wait: Duration::from_micros(number) }
+                });
             }
             Ok(Err(error)) => error.into(),
             Err(late) => late.into(),
         };
         self.failures.inc();
-        let mut away = self.away_until.lock().unwrap_or_else(PoisonError::into_inner);
-        if away.is_none_or(|end| end <= Instant::now()) {
+        if self.circuit.open(Instant::now()) {
             tracing::warn!(%error, "the store of rate limits does not answer; this process counts by itself");
         }
-        *away = Some(Instant::now() + PAUSE);
         None
     }
 }

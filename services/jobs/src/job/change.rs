@@ -8,7 +8,8 @@ use jiff::{SignedDuration, Timestamp};
 use sqlx::PgConnection;
 
 use super::{
-    cost_range, inputs,
+    cost_range,
+    inputs::Found,
     model::{Gang, Group, GroupMode, Job, JobState, Level},
     number::{self, Number},
     open::OpenJobs,
@@ -80,11 +81,14 @@ pub(crate) async fn submit_all(
     tenant::check_active(conn, owner).await?;
     let mut open = open.of(conn, owner).await?;
     let mut pools = Pools { owner, known: HashMap::new(), costs: HashMap::new() };
+    let read: Vec<Result<Submission<'_>, Error>> = all.iter().map(|new| read(new)).collect();
+    let named: Vec<_> = read.iter().flatten().map(|job| &job.inputs).collect();
+    let found = Found::of(conn, owner, &named).await?;
     let mut checked = Vec::with_capacity(all.len());
-    for new in all {
-        checked.push(match read(new) {
+    for one in read {
+        checked.push(match one {
             Ok(submission) => {
-                let mut pool = check(conn, &mut pools, &submission, now).await?;
+                let mut pool = check(conn, &mut pools, &found, &submission, now).await?;
                 if pool.is_ok() && !open.take() {
                     pool = Err(Error::TooManyJobs(open.limit));
                 }
@@ -114,9 +118,10 @@ pub(crate) async fn submit_all(
     if !accepted.is_empty() {
         inserted = store::insert(conn, owner, &accepted).await?;
         open.add(inserted.len());
-        for (job, _) in accepted.iter().filter(|(job, _)| !job.inputs.uploads.is_empty()) {
-            upload::record_use(conn, owner, job.id, &job.inputs.uploads).await?;
-        }
+        let uses =
+            accepted.iter().flat_map(|(job, _)| job.inputs.uploads.iter().map(|upload| (job.id, *upload)));
+        let (jobs, uploads): (Vec<_>, Vec<_>) = uses.unzip();
+        upload::record_uses(conn, owner, &jobs, &uploads).await?;
     }
     let mut submitted =
         |id| inserted.remove(&id).map_or(Submitted::Known(id), |job| Submitted::New(Box::new(job)));
@@ -127,13 +132,14 @@ pub(crate) async fn submit_all(
 async fn check(
     conn: &mut PgConnection,
     pools: &mut Pools,
+    found: &Found,
     submission: &Submission<'_>,
     now: Timestamp,
 ) -> sqlx::Result<Result<PoolId, Error>> {
     if let Err(late) = check_deadline(submission.deadline, now) {
         return Ok(Err(late));
     }
-    if let Err(missing) = inputs::check(conn, pools.owner, &submission.inputs).await? {
+    if let Err(missing) = found.check(&submission.inputs) {
         return Ok(Err(missing));
     }
     let pool = match pools.find(conn, submission).await? {

@@ -5,5 +5,5 @@ mod store;
 mod view;
 
 pub(crate) use http::routes;
-pub(crate) use store::{Trained, exists, find_all, insert, lock_name};
+pub(crate) use store::{StoredModel, Trained, exists, find_all, insert, lock_name};
 pub(crate) use view::ModelKind;

@@ -20,7 +20,7 @@ pub(super) enum Owner {
 
 /// Messages that wait at a time, and bytes of them, at most. A tenant may have twice as many as there is room left for: two thirds of
 /// all while it is alone, and there is always room for another.
-const ROOM: usize = 60_000;
+const ROOM: usize = 30_000;
 const ROOM_BYTES: usize = 64 << 20;
 /// Bytes that a message takes besides its contents, about.
 const OVERHEAD: usize = 512;
@@ -32,6 +32,8 @@ const QUANTUM: usize = 64;
 /// refused at a time.
 const UNCHECKED: usize = BATCH;
 const EXCESS: usize = 4_096;
+/// Messages before one that is acknowledged alone, at most: the broker looks at each of them. Behind more, it is acknowledged with them.
+const AHEAD: usize = 256;
 
 /// A message that waits.
 struct Item {
@@ -115,7 +117,10 @@ pub(super) struct Lanes {
     excess: Vec<Excess>,
     count: usize,
     bytes: usize,
-    unacknowledged: BTreeSet<u64>,
+    /// Tags of messages that are not done.
+    pending: BTreeSet<u64>,
+    /// Those of messages that are done, and not acknowledged yet.
+    done: BTreeSet<u64>,
 }
 
 impl Lanes {
@@ -126,7 +131,7 @@ impl Lanes {
 
     /// Adds a message.
     pub(super) fn push(&mut self, owner: Owner, tag: u64, message: Message, names_uploads: bool) -> Waits {
-        self.unacknowledged.insert(tag);
+        self.pending.insert(tag);
         let bytes = bytes(&message);
         let lane = self.lanes.entry(owner).or_default();
         let (room, room_bytes) = (ROOM.saturating_sub(self.count), ROOM_BYTES.saturating_sub(self.bytes));
@@ -234,14 +239,20 @@ impl Lanes {
     }
 
     fn acknowledge(&mut self, tags: impl Iterator<Item = u64>) -> Acknowledgements {
-        let mut done: Vec<u64> = tags.collect();
-        done.sort_unstable();
-        for tag in &done {
-            self.unacknowledged.remove(tag);
+        for tag in tags {
+            self.pending.remove(&tag);
+            self.done.insert(tag);
         }
-        let first = self.unacknowledged.first().copied().unwrap_or(u64::MAX);
-        let single = done.split_off(done.partition_point(|tag| *tag < first));
-        Acknowledgements { up_to: done.last().copied(), single }
+        let up_to =
+            self.pending.first().map_or_else(|| self.done.last(), |first| self.done.range(..first).last());
+        let up_to = up_to.copied();
+        if let Some(last) = up_to {
+            self.done = self.done.split_off(&(last + 1));
+        }
+        let bound = self.pending.iter().nth(AHEAD).copied().unwrap_or(u64::MAX);
+        let behind = self.done.split_off(&bound);
+        let single = std::mem::replace(&mut self.done, behind).into_iter().collect();
+        Acknowledgements { up_to, single }
     }
 }
 
@@ -298,13 +309,41 @@ mod tests {
         push(&mut lanes, few, 5_003..5_004);
         let third = lanes.take().unwrap();
         assert_eq!(owners(&third), [(many, QUANTUM)]);
-        assert_eq!(lanes.taken(&second).single, [5_000, 5_001, 5_002]);
+        lanes.taken(&second);
         let fourth = lanes.take().unwrap();
         assert_eq!(owners(&fourth), [(few, 1)]);
-        assert_eq!(lanes.taken(&fourth).single, [5_003]);
+        lanes.taken(&fourth);
         assert_eq!(lanes.taken(&third).up_to, Some(575));
         assert_eq!(owners(&lanes.take().unwrap()), [(many, BATCH)]);
         assert_eq!(lanes.lanes.len(), 1);
+    }
+
+    #[test]
+    fn who_is_behind_many_is_acknowledged_with_them() {
+        let (mut lanes, many, few) = (Lanes::default(), tenant(), tenant());
+        let ahead = AHEAD as u64;
+        push(&mut lanes, many, 0..ahead + 1);
+        push(&mut lanes, few, ahead + 1..ahead + 2);
+        let batch = lanes.take().unwrap();
+        assert_eq!(owners(&batch), [(many, QUANTUM), (few, 1)]);
+        let quantum = QUANTUM as u64;
+        let done = Acknowledgements { up_to: Some(quantum - 1), single: vec![ahead + 1] };
+        assert_eq!(lanes.taken(&batch), done, "fewer than {AHEAD} are before it");
+
+        let (mut lanes, mut acknowledged) = (Lanes::default(), Vec::new());
+        push(&mut lanes, many, 0..3_000);
+        let held = lanes.take().unwrap();
+        push(&mut lanes, few, 3_000..3_001);
+        let behind = lanes.take().unwrap();
+        assert_eq!(owners(&behind), [(few, 1)]);
+        assert_eq!(lanes.taken(&behind), Acknowledgements::default(), "{BATCH} are before it");
+        let mut next = Some(held);
+        while let Some(batch) = next {
+            acknowledged.extend(lanes.taken(&batch).up_to);
+            next = lanes.take();
+        }
+        assert_eq!(acknowledged.last(), Some(&3_000));
+        assert!(lanes.pending.is_empty() && lanes.done.is_empty());
     }
 
     #[test]
@@ -374,6 +413,6 @@ mod tests {
         })
         .collect();
         assert_eq!(taken, [QUANTUM as u64 + batch - 1, last - 1]);
-        assert!(lanes.lanes.is_empty() && lanes.unacknowledged.is_empty());
+        assert!(lanes.lanes.is_empty() && lanes.pending.is_empty() && lanes.done.is_empty());
     }
 }

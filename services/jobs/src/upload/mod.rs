@@ -7,5 +7,5 @@ mod store;
 mod sweep;
 
 pub(crate) use http::{confirm, is_unchanged, routes};
-pub(crate) use store::{find_all, record_use, take};
+pub(crate) use store::{find_all, record_uses, take};
 pub(crate) use sweep::round as sweep;

@@ -118,7 +118,7 @@ pub(super) async fn confirm(
     .map(drop)
 }
 
-/// Keeps uploads of the tenant for another day, for a job that is submitted in this transaction. Returns those that it may
+/// Keeps uploads of the tenant for another day, for jobs that are submitted in this transaction. Returns those that they may
 /// use: their contents are there, and they are not being deleted.
 pub(crate) async fn take(
     conn: &mut PgConnection,
@@ -127,7 +127,11 @@ pub(crate) async fn take(
 ) -> sqlx::Result<Vec<UploadId>> {
     sqlx::query_scalar!(
         "update uploads set delete_at = now() + interval '24 hours'
-         where tenant_id = $1 and id = any($2) and uploaded_at is not null and delete_at > now()
+         where tenant_id = $1 and id in (
+             -- in order, so that two transactions do not wait for each other
+             select id from uploads
+             where tenant_id = $1 and id = any($2) and uploaded_at is not null and delete_at > now()
+             order by id for update)
          returning id",
         tenant as TenantId,
         ids as &[UploadId],
@@ -136,18 +140,22 @@ pub(crate) async fn take(
     .await
 }
 
-/// Notes that a job uses uploads.
-pub(crate) async fn record_use(
+/// Notes which uploads jobs use: each of `jobs` the one at the same place of `uploads`.
+pub(crate) async fn record_uses(
     conn: &mut PgConnection,
     tenant: TenantId,
-    job: JobId,
-    ids: &[UploadId],
+    jobs: &[JobId],
+    uploads: &[UploadId],
 ) -> sqlx::Result<()> {
+    if jobs.is_empty() {
+        return Ok(());
+    }
     sqlx::query!(
-        "insert into job_uploads (job_id, upload_id, tenant_id) select $1, id, $2 from unnest($3::uuid[]) as id",
-        job as JobId,
+        "insert into job_uploads (job_id, upload_id, tenant_id)
+         select job, upload, $1 from unnest($2::uuid[], $3::uuid[]) as uses(job, upload)",
         tenant as TenantId,
-        ids as &[UploadId],
+        jobs as &[JobId],
+        uploads as &[UploadId],
     )
     .execute(conn)
     .await
