@@ -125,7 +125,10 @@ function claim(world: World, kept: Kept, wait: boolean) {
   const { order, it } = kept;
   const rows = world.stock.filter((row) => row.gpu_spec.id === it.gpu_spec.id);
   const row = rows.find(
-    (row) => row.available > 0 && (!order.datacenter || row.datacenter.name === order.datacenter),
+    (row) =>
+      row.available > 0 &&
+      row.datacenter_state === "active" &&
+      (!order.datacenter || row.datacenter.name === order.datacenter),
   );
   if (!row) {
     const alternatives = alternativesTo(world, it.gpu_spec.name);

@@ -4,7 +4,9 @@ import { instanceHandlers } from "./handlers/instances.ts";
 import { keyHandlers } from "./handlers/keys.ts";
 import { meHandlers } from "./handlers/me.ts";
 import { membersHandlers } from "./handlers/members.ts";
+import { platformStateHandlers } from "./handlers/platform-state.ts";
 import { sessions } from "./handlers/sessions.ts";
+import { stockHandlers } from "./handlers/stock.ts";
 import { storageHandlers } from "./handlers/storages.ts";
 import type { notMocked } from "./not-mocked.ts";
 import type { operations } from "./operations.ts";
@@ -19,6 +21,8 @@ export const handlers: Handlers = {
   ...membersHandlers,
   ...keyHandlers,
   ...catalogueHandlers,
+  ...stockHandlers,
+  ...platformStateHandlers,
   ...storageHandlers,
   ...instanceHandlers,
   ...instanceDetailHandlers,

@@ -17,6 +17,7 @@ import type {
   UserId,
 } from "../src/api/generated/types";
 import { historyOf } from "./history.ts";
+import { stockSeed } from "./stock-seed.ts";
 import { daysAgo, hoursAgo, type Kept, makeId, makeSortedId, type World } from "./world.ts";
 
 const at = { created_at: daysAgo(200), updated_at: daysAgo(20) };
@@ -506,11 +507,7 @@ export function studioSeed(studio: TenantId, other: TenantId, mira: UserId) {
   const finished = storage(6, studio, "finished-pictures", null, 500);
   const instances = instancesOf(studio, other, { act, heroine, training, textures });
   return {
-    specs,
-    datacenters,
-    stock: makeStock(),
-    services,
-    storageSpecs,
+    ...stockSeed({ specs, datacenters, stock: makeStock(), services, storageSpecs }),
     storages: [act, heroine, training, textures, shared, finished],
     instances,
     limits: structuredClone(limits),

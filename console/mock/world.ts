@@ -4,6 +4,7 @@ import type {
   Datacenter,
   Event,
   GpuSpec,
+  GpuSpecId,
   Instance,
   Invitation,
   Language,
@@ -12,11 +13,15 @@ import type {
   Member,
   MeteredRun,
   NewInstance,
+  Operation,
   Passkey,
+  Price,
+  Repair,
   ServiceImage,
   Session,
   SignInProvider,
   StockRow,
+  StockUnitDetail,
   Storage,
   StorageSpec,
   Tenant,
@@ -84,6 +89,14 @@ export interface World {
   specs: GpuSpec[];
   datacenters: Datacenter[];
   stock: StockRow[];
+  /** As many as the rows of the stock say: see `settleUnits`. */
+  units: StockUnitDetail[];
+  /** Newest first. */
+  stockOperations: Operation[];
+  /** Newest first. */
+  repairs: Repair[];
+  /** Newest first. */
+  prices: Map<GpuSpecId, Price[]>;
   services: ServiceImage[];
   storageSpecs: StorageSpec[];
   storages: (Storage & { tenant_id: TenantId })[];
