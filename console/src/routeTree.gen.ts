@@ -20,9 +20,21 @@ import { Route as AppMembersRouteImport } from './routes/_app/members'
 import { Route as AppAccountIndexRouteImport } from './routes/_app/account/index'
 import { Route as AppAccountSessionsRouteImport } from './routes/_app/account/sessions'
 import { Route as AppAccountSignInRouteImport } from './routes/_app/account/sign-in'
+import { Route as AppAdminStockRouteImport } from './routes/_app/admin/stock'
+import { Route as AppAdminStorageSpecsRouteImport } from './routes/_app/admin/storage-specs'
 import { Route as AppInstancesIndexRouteImport } from './routes/_app/instances/index'
 import { Route as AppInstancesIdRouteImport } from './routes/_app/instances/$id'
 import { Route as AppInstancesNewRouteImport } from './routes/_app/instances/new'
+import { Route as AppAdminDatacentersIndexRouteImport } from './routes/_app/admin/datacenters/index'
+import { Route as AppAdminDatacentersIdRouteImport } from './routes/_app/admin/datacenters/$id'
+import { Route as AppAdminGpuSpecsIndexRouteImport } from './routes/_app/admin/gpu-specs/index'
+import { Route as AppAdminGpuSpecsIdRouteImport } from './routes/_app/admin/gpu-specs/$id'
+import { Route as AppAdminGpuSpecsNewRouteImport } from './routes/_app/admin/gpu-specs/new'
+import { Route as AppAdminServicesIndexRouteImport } from './routes/_app/admin/services/index'
+import { Route as AppAdminServicesIdRouteImport } from './routes/_app/admin/services/$id'
+import { Route as AppAdminServicesNewRouteImport } from './routes/_app/admin/services/new'
+import { Route as AppAdminUnitsIndexRouteImport } from './routes/_app/admin/units/index'
+import { Route as AppAdminUnitsIdRouteImport } from './routes/_app/admin/units/$id'
 import { Route as AppInstancesIdIndexRouteImport } from './routes/_app/instances/$id/index'
 import { Route as AppInstancesIdAccessRouteImport } from './routes/_app/instances/$id/access'
 import { Route as AppInstancesIdLogRouteImport } from './routes/_app/instances/$id/log'
@@ -30,6 +42,7 @@ import { Route as AppInstancesIdRunsRouteImport } from './routes/_app/instances/
 import { Route as AppInstancesIdSettingsRouteImport } from './routes/_app/instances/$id/settings'
 import { Route as AppInstancesIdTerminalRouteImport } from './routes/_app/instances/$id/terminal'
 import { Route as AppInstancesIdOpenRouteImport } from './routes/_app/instances/$id_.open'
+import { Route as AppAdminGpuSpecsIdEditRouteImport } from './routes/_app/admin/gpu-specs/$id_.edit'
 
 const AppRoute = AppRouteImport.update({
   id: '/_app',
@@ -85,6 +98,16 @@ const AppAccountSignInRoute = AppAccountSignInRouteImport.update({
   path: '/sign-in',
   getParentRoute: () => AppAccountRoute,
 } as any)
+const AppAdminStockRoute = AppAdminStockRouteImport.update({
+  id: '/stock',
+  path: '/stock',
+  getParentRoute: () => AppAdminRoute,
+} as any)
+const AppAdminStorageSpecsRoute = AppAdminStorageSpecsRouteImport.update({
+  id: '/storage-specs',
+  path: '/storage-specs',
+  getParentRoute: () => AppAdminRoute,
+} as any)
 const AppInstancesIndexRoute = AppInstancesIndexRouteImport.update({
   id: '/instances/',
   path: '/instances/',
@@ -99,6 +122,57 @@ const AppInstancesNewRoute = AppInstancesNewRouteImport.update({
   id: '/instances/new',
   path: '/instances/new',
   getParentRoute: () => AppRoute,
+} as any)
+const AppAdminDatacentersIndexRoute =
+  AppAdminDatacentersIndexRouteImport.update({
+    id: '/datacenters/',
+    path: '/datacenters/',
+    getParentRoute: () => AppAdminRoute,
+  } as any)
+const AppAdminDatacentersIdRoute = AppAdminDatacentersIdRouteImport.update({
+  id: '/datacenters/$id',
+  path: '/datacenters/$id',
+  getParentRoute: () => AppAdminRoute,
+} as any)
+const AppAdminGpuSpecsIndexRoute = AppAdminGpuSpecsIndexRouteImport.update({
+  id: '/gpu-specs/',
+  path: '/gpu-specs/',
+  getParentRoute: () => AppAdminRoute,
+} as any)
+const AppAdminGpuSpecsIdRoute = AppAdminGpuSpecsIdRouteImport.update({
+  id: '/gpu-specs/$id',
+  path: '/gpu-specs/$id',
+  getParentRoute: () => AppAdminRoute,
+} as any)
+const AppAdminGpuSpecsNewRoute = AppAdminGpuSpecsNewRouteImport.update({
+  id: '/gpu-specs/new',
+  path: '/gpu-specs/new',
+  getParentRoute: () => AppAdminRoute,
+} as any)
+const AppAdminServicesIndexRoute = AppAdminServicesIndexRouteImport.update({
+  id: '/services/',
+  path: '/services/',
+  getParentRoute: () => AppAdminRoute,
+} as any)
+const AppAdminServicesIdRoute = AppAdminServicesIdRouteImport.update({
+  id: '/services/$id',
+  path: '/services/$id',
+  getParentRoute: () => AppAdminRoute,
+} as any)
+const AppAdminServicesNewRoute = AppAdminServicesNewRouteImport.update({
+  id: '/services/new',
+  path: '/services/new',
+  getParentRoute: () => AppAdminRoute,
+} as any)
+const AppAdminUnitsIndexRoute = AppAdminUnitsIndexRouteImport.update({
+  id: '/units/',
+  path: '/units/',
+  getParentRoute: () => AppAdminRoute,
+} as any)
+const AppAdminUnitsIdRoute = AppAdminUnitsIdRouteImport.update({
+  id: '/units/$id',
+  path: '/units/$id',
+  getParentRoute: () => AppAdminRoute,
 } as any)
 const AppInstancesIdIndexRoute = AppInstancesIdIndexRouteImport.update({
   id: '/',
@@ -135,72 +209,116 @@ const AppInstancesIdOpenRoute = AppInstancesIdOpenRouteImport.update({
   path: '/instances/$id/open',
   getParentRoute: () => AppRoute,
 } as any)
+const AppAdminGpuSpecsIdEditRoute = AppAdminGpuSpecsIdEditRouteImport.update({
+  id: '/gpu-specs/$id_/edit',
+  path: '/gpu-specs/$id/edit',
+  getParentRoute: () => AppAdminRoute,
+} as any)
 
 export interface FileRoutesByFullPath {
   '/': typeof AppIndexRoute
   '/sign-in': typeof SignInRoute
   '/account': typeof AppAccountRouteWithChildren
-  '/admin': typeof AppAdminRoute
+  '/admin': typeof AppAdminRouteWithChildren
   '/api-keys': typeof AppApiKeysRoute
   '/invitations': typeof AppInvitationsRoute
   '/members': typeof AppMembersRoute
   '/account/sessions': typeof AppAccountSessionsRoute
   '/account/sign-in': typeof AppAccountSignInRoute
+  '/admin/stock': typeof AppAdminStockRoute
+  '/admin/storage-specs': typeof AppAdminStorageSpecsRoute
   '/instances/$id': typeof AppInstancesIdRouteWithChildren
   '/instances/new': typeof AppInstancesNewRoute
   '/account/': typeof AppAccountIndexRoute
   '/instances/': typeof AppInstancesIndexRoute
+  '/admin/datacenters/$id': typeof AppAdminDatacentersIdRoute
+  '/admin/gpu-specs/$id': typeof AppAdminGpuSpecsIdRoute
+  '/admin/gpu-specs/new': typeof AppAdminGpuSpecsNewRoute
+  '/admin/services/$id': typeof AppAdminServicesIdRoute
+  '/admin/services/new': typeof AppAdminServicesNewRoute
+  '/admin/units/$id': typeof AppAdminUnitsIdRoute
   '/instances/$id/access': typeof AppInstancesIdAccessRoute
   '/instances/$id/log': typeof AppInstancesIdLogRoute
   '/instances/$id/runs': typeof AppInstancesIdRunsRoute
   '/instances/$id/settings': typeof AppInstancesIdSettingsRoute
   '/instances/$id/terminal': typeof AppInstancesIdTerminalRoute
   '/instances/$id/open': typeof AppInstancesIdOpenRoute
+  '/admin/datacenters/': typeof AppAdminDatacentersIndexRoute
+  '/admin/gpu-specs/': typeof AppAdminGpuSpecsIndexRoute
+  '/admin/services/': typeof AppAdminServicesIndexRoute
+  '/admin/units/': typeof AppAdminUnitsIndexRoute
   '/instances/$id/': typeof AppInstancesIdIndexRoute
+  '/admin/gpu-specs/$id/edit': typeof AppAdminGpuSpecsIdEditRoute
 }
 export interface FileRoutesByTo {
   '/sign-in': typeof SignInRoute
-  '/admin': typeof AppAdminRoute
+  '/admin': typeof AppAdminRouteWithChildren
   '/api-keys': typeof AppApiKeysRoute
   '/invitations': typeof AppInvitationsRoute
   '/members': typeof AppMembersRoute
   '/': typeof AppIndexRoute
   '/account/sessions': typeof AppAccountSessionsRoute
   '/account/sign-in': typeof AppAccountSignInRoute
+  '/admin/stock': typeof AppAdminStockRoute
+  '/admin/storage-specs': typeof AppAdminStorageSpecsRoute
   '/instances/new': typeof AppInstancesNewRoute
   '/account': typeof AppAccountIndexRoute
   '/instances': typeof AppInstancesIndexRoute
+  '/admin/datacenters/$id': typeof AppAdminDatacentersIdRoute
+  '/admin/gpu-specs/$id': typeof AppAdminGpuSpecsIdRoute
+  '/admin/gpu-specs/new': typeof AppAdminGpuSpecsNewRoute
+  '/admin/services/$id': typeof AppAdminServicesIdRoute
+  '/admin/services/new': typeof AppAdminServicesNewRoute
+  '/admin/units/$id': typeof AppAdminUnitsIdRoute
   '/instances/$id/access': typeof AppInstancesIdAccessRoute
   '/instances/$id/log': typeof AppInstancesIdLogRoute
   '/instances/$id/runs': typeof AppInstancesIdRunsRoute
   '/instances/$id/settings': typeof AppInstancesIdSettingsRoute
   '/instances/$id/terminal': typeof AppInstancesIdTerminalRoute
   '/instances/$id/open': typeof AppInstancesIdOpenRoute
+  '/admin/datacenters': typeof AppAdminDatacentersIndexRoute
+  '/admin/gpu-specs': typeof AppAdminGpuSpecsIndexRoute
+  '/admin/services': typeof AppAdminServicesIndexRoute
+  '/admin/units': typeof AppAdminUnitsIndexRoute
   '/instances/$id': typeof AppInstancesIdIndexRoute
+  '/admin/gpu-specs/$id/edit': typeof AppAdminGpuSpecsIdEditRoute
 }
 export interface FileRoutesById {
   __root__: typeof rootRouteImport
   '/_app': typeof AppRouteWithChildren
   '/sign-in': typeof SignInRoute
   '/_app/account': typeof AppAccountRouteWithChildren
-  '/_app/admin': typeof AppAdminRoute
+  '/_app/admin': typeof AppAdminRouteWithChildren
   '/_app/api-keys': typeof AppApiKeysRoute
   '/_app/invitations': typeof AppInvitationsRoute
   '/_app/members': typeof AppMembersRoute
   '/_app/': typeof AppIndexRoute
   '/_app/account/sessions': typeof AppAccountSessionsRoute
   '/_app/account/sign-in': typeof AppAccountSignInRoute
+  '/_app/admin/stock': typeof AppAdminStockRoute
+  '/_app/admin/storage-specs': typeof AppAdminStorageSpecsRoute
   '/_app/instances/$id': typeof AppInstancesIdRouteWithChildren
   '/_app/instances/new': typeof AppInstancesNewRoute
   '/_app/account/': typeof AppAccountIndexRoute
   '/_app/instances/': typeof AppInstancesIndexRoute
+  '/_app/admin/datacenters/$id': typeof AppAdminDatacentersIdRoute
+  '/_app/admin/gpu-specs/$id': typeof AppAdminGpuSpecsIdRoute
+  '/_app/admin/gpu-specs/new': typeof AppAdminGpuSpecsNewRoute
+  '/_app/admin/services/$id': typeof AppAdminServicesIdRoute
+  '/_app/admin/services/new': typeof AppAdminServicesNewRoute
+  '/_app/admin/units/$id': typeof AppAdminUnitsIdRoute
   '/_app/instances/$id/access': typeof AppInstancesIdAccessRoute
   '/_app/instances/$id/log': typeof AppInstancesIdLogRoute
   '/_app/instances/$id/runs': typeof AppInstancesIdRunsRoute
   '/_app/instances/$id/settings': typeof AppInstancesIdSettingsRoute
   '/_app/instances/$id/terminal': typeof AppInstancesIdTerminalRoute
   '/_app/instances/$id_/open': typeof AppInstancesIdOpenRoute
+  '/_app/admin/datacenters/': typeof AppAdminDatacentersIndexRoute
+  '/_app/admin/gpu-specs/': typeof AppAdminGpuSpecsIndexRoute
+  '/_app/admin/services/': typeof AppAdminServicesIndexRoute
+  '/_app/admin/units/': typeof AppAdminUnitsIndexRoute
   '/_app/instances/$id/': typeof AppInstancesIdIndexRoute
+  '/_app/admin/gpu-specs/$id_/edit': typeof AppAdminGpuSpecsIdEditRoute
 }
 export interface FileRouteTypes {
   fileRoutesByFullPath: FileRoutesByFullPath
@@ -214,17 +332,30 @@ export interface FileRouteTypes {
     | '/members'
     | '/account/sessions'
     | '/account/sign-in'
+    | '/admin/stock'
+    | '/admin/storage-specs'
     | '/instances/$id'
     | '/instances/new'
     | '/account/'
     | '/instances/'
+    | '/admin/datacenters/$id'
+    | '/admin/gpu-specs/$id'
+    | '/admin/gpu-specs/new'
+    | '/admin/services/$id'
+    | '/admin/services/new'
+    | '/admin/units/$id'
     | '/instances/$id/access'
     | '/instances/$id/log'
     | '/instances/$id/runs'
     | '/instances/$id/settings'
     | '/instances/$id/terminal'
     | '/instances/$id/open'
+    | '/admin/datacenters/'
+    | '/admin/gpu-specs/'
+    | '/admin/services/'
+    | '/admin/units/'
     | '/instances/$id/'
+    | '/admin/gpu-specs/$id/edit'
   fileRoutesByTo: FileRoutesByTo
   to:
     | '/sign-in'
@@ -235,16 +366,29 @@ export interface FileRouteTypes {
     | '/'
     | '/account/sessions'
     | '/account/sign-in'
+    | '/admin/stock'
+    | '/admin/storage-specs'
     | '/instances/new'
     | '/account'
     | '/instances'
+    | '/admin/datacenters/$id'
+    | '/admin/gpu-specs/$id'
+    | '/admin/gpu-specs/new'
+    | '/admin/services/$id'
+    | '/admin/services/new'
+    | '/admin/units/$id'
     | '/instances/$id/access'
     | '/instances/$id/log'
     | '/instances/$id/runs'
     | '/instances/$id/settings'
     | '/instances/$id/terminal'
     | '/instances/$id/open'
+    | '/admin/datacenters'
+    | '/admin/gpu-specs'
+    | '/admin/services'
+    | '/admin/units'
     | '/instances/$id'
+    | '/admin/gpu-specs/$id/edit'
   id:
     | '__root__'
     | '/_app'
@@ -257,17 +401,30 @@ export interface FileRouteTypes {
     | '/_app/'
     | '/_app/account/sessions'
     | '/_app/account/sign-in'
+    | '/_app/admin/stock'
+    | '/_app/admin/storage-specs'
     | '/_app/instances/$id'
     | '/_app/instances/new'
     | '/_app/account/'
     | '/_app/instances/'
+    | '/_app/admin/datacenters/$id'
+    | '/_app/admin/gpu-specs/$id'
+    | '/_app/admin/gpu-specs/new'
+    | '/_app/admin/services/$id'
+    | '/_app/admin/services/new'
+    | '/_app/admin/units/$id'
     | '/_app/instances/$id/access'
     | '/_app/instances/$id/log'
     | '/_app/instances/$id/runs'
     | '/_app/instances/$id/settings'
     | '/_app/instances/$id/terminal'
     | '/_app/instances/$id_/open'
+    | '/_app/admin/datacenters/'
+    | '/_app/admin/gpu-specs/'
+    | '/_app/admin/services/'
+    | '/_app/admin/units/'
     | '/_app/instances/$id/'
+    | '/_app/admin/gpu-specs/$id_/edit'
   fileRoutesById: FileRoutesById
 }
 export interface RootRouteChildren {
@@ -354,6 +511,20 @@ declare module '@tanstack/react-router' {
       preLoaderRoute: typeof AppAccountSignInRouteImport
       parentRoute: typeof AppAccountRoute
     }
+    '/_app/admin/stock': {
+      id: '/_app/admin/stock'
+      path: '/stock'
+      fullPath: '/admin/stock'
+      preLoaderRoute: typeof AppAdminStockRouteImport
+      parentRoute: typeof AppAdminRoute
+    }
+    '/_app/admin/storage-specs': {
+      id: '/_app/admin/storage-specs'
+      path: '/storage-specs'
+      fullPath: '/admin/storage-specs'
+      preLoaderRoute: typeof AppAdminStorageSpecsRouteImport
+      parentRoute: typeof AppAdminRoute
+    }
     '/_app/instances/': {
       id: '/_app/instances/'
       path: '/instances'
@@ -374,6 +545,76 @@ declare module '@tanstack/react-router' {
       fullPath: '/instances/new'
       preLoaderRoute: typeof AppInstancesNewRouteImport
       parentRoute: typeof AppRoute
+    }
+    '/_app/admin/datacenters/': {
+      id: '/_app/admin/datacenters/'
+      path: '/datacenters'
+      fullPath: '/admin/datacenters/'
+      preLoaderRoute: typeof AppAdminDatacentersIndexRouteImport
+      parentRoute: typeof AppAdminRoute
+    }
+    '/_app/admin/datacenters/$id': {
+      id: '/_app/admin/datacenters/$id'
+      path: '/datacenters/$id'
+      fullPath: '/admin/datacenters/$id'
+      preLoaderRoute: typeof AppAdminDatacentersIdRouteImport
+      parentRoute: typeof AppAdminRoute
+    }
+    '/_app/admin/gpu-specs/': {
+      id: '/_app/admin/gpu-specs/'
+      path: '/gpu-specs'
+      fullPath: '/admin/gpu-specs/'
+      preLoaderRoute: typeof AppAdminGpuSpecsIndexRouteImport
+      parentRoute: typeof AppAdminRoute
+    }
+    '/_app/admin/gpu-specs/$id': {
+      id: '/_app/admin/gpu-specs/$id'
+      path: '/gpu-specs/$id'
+      fullPath: '/admin/gpu-specs/$id'
+      preLoaderRoute: typeof AppAdminGpuSpecsIdRouteImport
+      parentRoute: typeof AppAdminRoute
+    }
+    '/_app/admin/gpu-specs/new': {
+      id: '/_app/admin/gpu-specs/new'
+      path: '/gpu-specs/new'
+      fullPath: '/admin/gpu-specs/new'
+      preLoaderRoute: typeof AppAdminGpuSpecsNewRouteImport
+      parentRoute: typeof AppAdminRoute
+    }
+    '/_app/admin/services/': {
+      id: '/_app/admin/services/'
+      path: '/services'
+      fullPath: '/admin/services/'
+      preLoaderRoute: typeof AppAdminServicesIndexRouteImport
+      parentRoute: typeof AppAdminRoute
+    }
+    '/_app/admin/services/$id': {
+      id: '/_app/admin/services/$id'
+      path: '/services/$id'
+      fullPath: '/admin/services/$id'
+      preLoaderRoute: typeof AppAdminServicesIdRouteImport
+      parentRoute: typeof AppAdminRoute
+    }
+    '/_app/admin/services/new': {
+      id: '/_app/admin/services/new'
+      path: '/services/new'
+      fullPath: '/admin/services/new'
+      preLoaderRoute: typeof AppAdminServicesNewRouteImport
+      parentRoute: typeof AppAdminRoute
+    }
+    '/_app/admin/units/': {
+      id: '/_app/admin/units/'
+      path: '/units'
+      fullPath: '/admin/units/'
+      preLoaderRoute: typeof AppAdminUnitsIndexRouteImport
+      parentRoute: typeof AppAdminRoute
+    }
+    '/_app/admin/units/$id': {
+      id: '/_app/admin/units/$id'
+      path: '/units/$id'
+      fullPath: '/admin/units/$id'
+      preLoaderRoute: typeof AppAdminUnitsIdRouteImport
+      parentRoute: typeof AppAdminRoute
     }
     '/_app/instances/$id/': {
       id: '/_app/instances/$id/'
@@ -424,6 +665,13 @@ declare module '@tanstack/react-router' {
       preLoaderRoute: typeof AppInstancesIdOpenRouteImport
       parentRoute: typeof AppRoute
     }
+    '/_app/admin/gpu-specs/$id_/edit': {
+      id: '/_app/admin/gpu-specs/$id_/edit'
+      path: '/gpu-specs/$id/edit'
+      fullPath: '/admin/gpu-specs/$id/edit'
+      preLoaderRoute: typeof AppAdminGpuSpecsIdEditRouteImport
+      parentRoute: typeof AppAdminRoute
+    }
   }
 }
 
@@ -441,6 +689,42 @@ const AppAccountRouteChildren: AppAccountRouteChildren = {
 
 const AppAccountRouteWithChildren = AppAccountRoute._addFileChildren(
   AppAccountRouteChildren,
+)
+
+interface AppAdminRouteChildren {
+  AppAdminStockRoute: typeof AppAdminStockRoute
+  AppAdminStorageSpecsRoute: typeof AppAdminStorageSpecsRoute
+  AppAdminDatacentersIdRoute: typeof AppAdminDatacentersIdRoute
+  AppAdminGpuSpecsIdRoute: typeof AppAdminGpuSpecsIdRoute
+  AppAdminGpuSpecsNewRoute: typeof AppAdminGpuSpecsNewRoute
+  AppAdminServicesIdRoute: typeof AppAdminServicesIdRoute
+  AppAdminServicesNewRoute: typeof AppAdminServicesNewRoute
+  AppAdminUnitsIdRoute: typeof AppAdminUnitsIdRoute
+  AppAdminDatacentersIndexRoute: typeof AppAdminDatacentersIndexRoute
+  AppAdminGpuSpecsIndexRoute: typeof AppAdminGpuSpecsIndexRoute
+  AppAdminServicesIndexRoute: typeof AppAdminServicesIndexRoute
+  AppAdminUnitsIndexRoute: typeof AppAdminUnitsIndexRoute
+  AppAdminGpuSpecsIdEditRoute: typeof AppAdminGpuSpecsIdEditRoute
+}
+
+const AppAdminRouteChildren: AppAdminRouteChildren = {
+  AppAdminStockRoute: AppAdminStockRoute,
+  AppAdminStorageSpecsRoute: AppAdminStorageSpecsRoute,
+  AppAdminDatacentersIdRoute: AppAdminDatacentersIdRoute,
+  AppAdminGpuSpecsIdRoute: AppAdminGpuSpecsIdRoute,
+  AppAdminGpuSpecsNewRoute: AppAdminGpuSpecsNewRoute,
+  AppAdminServicesIdRoute: AppAdminServicesIdRoute,
+  AppAdminServicesNewRoute: AppAdminServicesNewRoute,
+  AppAdminUnitsIdRoute: AppAdminUnitsIdRoute,
+  AppAdminDatacentersIndexRoute: AppAdminDatacentersIndexRoute,
+  AppAdminGpuSpecsIndexRoute: AppAdminGpuSpecsIndexRoute,
+  AppAdminServicesIndexRoute: AppAdminServicesIndexRoute,
+  AppAdminUnitsIndexRoute: AppAdminUnitsIndexRoute,
+  AppAdminGpuSpecsIdEditRoute: AppAdminGpuSpecsIdEditRoute,
+}
+
+const AppAdminRouteWithChildren = AppAdminRoute._addFileChildren(
+  AppAdminRouteChildren,
 )
 
 interface AppInstancesIdRouteChildren {
@@ -467,7 +751,7 @@ const AppInstancesIdRouteWithChildren = AppInstancesIdRoute._addFileChildren(
 
 interface AppRouteChildren {
   AppAccountRoute: typeof AppAccountRouteWithChildren
-  AppAdminRoute: typeof AppAdminRoute
+  AppAdminRoute: typeof AppAdminRouteWithChildren
   AppApiKeysRoute: typeof AppApiKeysRoute
   AppInvitationsRoute: typeof AppInvitationsRoute
   AppMembersRoute: typeof AppMembersRoute
@@ -480,7 +764,7 @@ interface AppRouteChildren {
 
 const AppRouteChildren: AppRouteChildren = {
   AppAccountRoute: AppAccountRouteWithChildren,
-  AppAdminRoute: AppAdminRoute,
+  AppAdminRoute: AppAdminRouteWithChildren,
   AppApiKeysRoute: AppApiKeysRoute,
   AppInvitationsRoute: AppInvitationsRoute,
   AppMembersRoute: AppMembersRoute,

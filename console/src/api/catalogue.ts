@@ -24,7 +24,7 @@ interface Page<Item> {
 }
 
 /** Lists that a form shows whole: the API gives at most 200 at a time. */
-async function all<Request extends Paged, Item>(
+export async function all<Request extends Paged, Item>(
   operation: Operation<Request, Page<Item>>,
   query: NonNullable<Request["query"]>,
   signal: AbortSignal,

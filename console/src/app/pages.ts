@@ -1,12 +1,18 @@
 import type { LinkProps } from "@tanstack/react-router";
 import {
   Boxes,
+  Component,
+  Cpu,
+  HardDrive,
   KeyRound,
+  Layers,
   type LucideIcon,
   Mail,
   MonitorSmartphone,
   Plus,
+  Server,
   ShieldCheck,
+  Tag,
   UserRound,
   Users,
 } from "lucide-react";
@@ -33,6 +39,31 @@ const pages: readonly Page[] = [
   { to: "/account", label: "nav.accountProfile", icon: UserRound, key: "a", for: "person" },
   { to: "/account/sign-in", label: "nav.accountSignIn", icon: ShieldCheck, for: "person" },
   { to: "/account/sessions", label: "nav.accountSessions", icon: MonitorSmartphone, for: "person" },
+  {
+    to: "/admin/stock",
+    label: "nav.stock",
+    icon: Layers,
+    key: "t",
+    group: "platform",
+    for: "administrator",
+  },
+  { to: "/admin/units", label: "nav.units", icon: Component, group: "platform", for: "administrator" },
+  { to: "/admin/gpu-specs", label: "nav.gpuSpecs", icon: Cpu, group: "platform", for: "administrator" },
+  {
+    to: "/admin/storage-specs",
+    label: "nav.storageSpecs",
+    icon: HardDrive,
+    group: "platform",
+    for: "administrator",
+  },
+  { to: "/admin/services", label: "nav.services", icon: Tag, group: "platform", for: "administrator" },
+  {
+    to: "/admin/datacenters",
+    label: "nav.datacenters",
+    icon: Server,
+    group: "platform",
+    for: "administrator",
+  },
   { to: "/invitations", label: "nav.invitations", icon: Mail, for: "person" },
 ];
 

@@ -17,6 +17,13 @@ export function useFormat() {
     /** A sum, or a price as the API writes it. */
     money: (amount: Amount | string, currency: string) =>
       formatMoney(typeof amount === "string" ? parseAmount(amount) : amount, currency, language),
+    /** "40%" of 0.4; with its sign for what rose or fell. */
+    percent: (part: number, signed?: "signed") =>
+      new Intl.NumberFormat(language, {
+        style: "percent",
+        maximumFractionDigits: 2,
+        ...(signed && { signDisplay: "exceptZero" }),
+      }).format(part),
     time: (at: string) => formatTime(at, language),
     /** "$3.57", or "$3.57 and €1.00": nothing of nothing. */
     total: (totals: Totals) =>

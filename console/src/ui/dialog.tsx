@@ -8,10 +8,12 @@ import { ErrorLine } from "./error";
 import { TextField } from "./field";
 
 const backdrop = "fixed inset-0 z-20 bg-black/35 dark:bg-black/50";
-const popup =
-  "fixed z-20 flex max-h-[calc(88dvh-1.5rem)] flex-col rounded-lg border border-line bg-sheet shadow-float outline-none " +
-  "top-[12dvh] left-1/2 w-[calc(100vw-2.5rem)] -translate-x-1/2 " +
+const sheet = "fixed z-20 flex flex-col border border-line bg-sheet shadow-float outline-none ";
+const narrow =
   "max-md:inset-x-0 max-md:top-auto max-md:bottom-0 max-md:w-full max-md:translate-x-0 max-md:max-h-[calc(100dvh-3rem)] max-md:rounded-b-none";
+const popup = `${sheet} top-[12dvh] left-1/2 max-h-[calc(88dvh-1.5rem)] w-[calc(100vw-2.5rem)] -translate-x-1/2 rounded-lg ${narrow}`;
+/** At the right edge: what it changes stays in view. */
+const side = `${sheet} inset-y-0 right-0 w-88 max-md:rounded-lg ${narrow}`;
 
 const FIELD = "input:not([readonly]), textarea, [role=combobox]";
 
@@ -24,12 +26,14 @@ export interface DialogProps {
   /** Buttons, at the right; the last one is the one that does it. */
   footer?: ReactNode;
   wide?: boolean;
+  /** At the right edge of the window, as high as it is. */
+  atSide?: boolean;
   /** Makes it a form: Enter does what the last button does. */
   onSubmit?: (() => void) | undefined;
 }
 
 export function Dialog(props: DialogProps) {
-  const { open, onClose, title, description, wide } = props;
+  const { open, onClose, title, description, wide, atSide } = props;
   const { t } = useText();
   const popupRef = useRef<HTMLDivElement>(null);
   return (
@@ -40,7 +44,7 @@ export function Dialog(props: DialogProps) {
           ref={popupRef}
           // the first field, else the dialog: not the button that closes
           initialFocus={() => popupRef.current?.querySelector<HTMLElement>(FIELD) ?? popupRef.current}
-          className={`${popup} ${wide ? "max-w-160" : "max-w-112"} max-md:max-w-none`}
+          className={atSide ? side : `${popup} ${wide ? "max-w-160" : "max-w-112"} max-md:max-w-none`}
         >
           <header className="flex items-center justify-between gap-3 px-5 pt-3 pb-0.5">
             <Base.Title className="font-medium text-lg">{title}</Base.Title>

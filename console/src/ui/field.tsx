@@ -66,6 +66,29 @@ export function TextField({ label, hint, error, before, after, className, ...inp
   );
 }
 
+export function TextAreaField({
+  label,
+  hint,
+  error,
+  className,
+  ...input
+}: Omit<ComponentProps<"textarea">, "id"> & FieldText) {
+  return (
+    <FieldFrame label={label} hint={hint} error={error} className={className}>
+      {(ids) => (
+        <span className={clsx(box, error ? "border-vermilion" : "border-line-strong")}>
+          <textarea
+            rows={3}
+            {...input}
+            {...ids}
+            className="w-full min-w-0 resize-y bg-transparent py-1.5 outline-none placeholder:text-ink-3"
+          />
+        </span>
+      )}
+    </FieldFrame>
+  );
+}
+
 export function PasswordField(props: Omit<TextFieldProps, "type" | "after">) {
   const { t } = useText();
   const [shown, setShown] = useState(false);

@@ -35,6 +35,8 @@ export interface TableProps<Item> {
   onSort?: (sort: Sort) => void;
   empty: ReactNode;
   footer?: ReactNode;
+  /** A last row with sums, by the keys of the columns. */
+  totals?: Record<string, ReactNode>;
   isChosen?: (item: Item) => boolean;
   /** There are more: called when the last rows come into view. */
   onEnd?: (() => void) | undefined;
@@ -68,13 +70,49 @@ export function Table<Item>(props: TableProps<Item>) {
         ) : (
           <Few {...props} template={template} />
         )}
+        {props.totals && <Totals {...props} totals={props.totals} template={template} />}
       </div>
       {footer && <div className="border-line border-t px-4 py-2.5 text-ink-2 text-sm">{footer}</div>}
     </div>
   );
 }
 
-function Head<Item>({ columns, template, sort, onSort }: TableProps<Item> & { template: string }) {
+/** Compact rows are narrower too. */
+const sides = (rowHeight: TableProps<never>["rowHeight"]) =>
+  rowHeight === 36 ? "gap-x-3 px-3" : "gap-x-4 px-4";
+
+function Totals<Item>({
+  columns,
+  totals,
+  template,
+  rowHeight,
+}: TableProps<Item> & { totals: Record<string, ReactNode>; template: string }) {
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: see Table
+    <div role="rowgroup" className="border-line border-t max-md:hidden">
+      {/* biome-ignore lint/a11y/useSemanticElements: see Table */}
+      {/* biome-ignore lint/a11y/useFocusableInteractive: there is nothing to press in it */}
+      <div
+        role="row"
+        className={clsx("grid min-h-9 items-center font-medium text-sm", sides(rowHeight))}
+        style={{ gridTemplateColumns: template }}
+      >
+        {columns.map((column) => (
+          // biome-ignore lint/a11y/useSemanticElements: see Table
+          <div
+            role="cell"
+            key={column.key}
+            className={clsx("min-w-0", column.end && "justify-self-end text-right")}
+          >
+            {totals[column.key]}
+          </div>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+function Head<Item>({ columns, template, rowHeight, sort, onSort }: TableProps<Item> & { template: string }) {
   return (
     // biome-ignore lint/a11y/useSemanticElements: see Table
     <div role="rowgroup" className="max-md:sr-only">
@@ -82,7 +120,7 @@ function Head<Item>({ columns, template, sort, onSort }: TableProps<Item> & { te
       {/* biome-ignore lint/a11y/useFocusableInteractive: its buttons are */}
       <div
         role="row"
-        className="grid h-9 items-center gap-x-4 border-line border-b px-4 text-ink-3 text-xs"
+        className={clsx("grid h-9 items-center border-line border-b text-ink-3 text-xs", sides(rowHeight))}
         style={{ gridTemplateColumns: template }}
       >
         {columns.map((column) => {
@@ -131,7 +169,7 @@ function Few<Item>(props: Rows<Item>) {
   );
 }
 
-const heights = { 36: "min-h-9", 44: "min-h-11", 56: "min-h-14" };
+const heights = { 36: "min-h-9 py-0.5", 44: "min-h-11 py-1.5", 56: "min-h-14 py-1.5" };
 
 function OneRow<Item>({
   item,
@@ -162,7 +200,7 @@ function OneRow<Item>({
       ) : (
         <div
           role="presentation"
-          className={clsx("grid items-center gap-x-4 px-4 py-1.5", heights[rowHeight])}
+          className={clsx("grid items-center", sides(rowHeight), heights[rowHeight])}
           style={{ gridTemplateColumns: template }}
         >
           {columns.map((column) => (

@@ -1,5 +1,4 @@
 import { useQuery } from "@tanstack/react-query";
-import type { ReactNode } from "react";
 import { gpuSpecs } from "@/api/catalogue";
 import type { Instance } from "@/api/generated/types";
 import { history, people } from "@/api/instances/details";
@@ -8,6 +7,7 @@ import { gpuTitle } from "@/domain/instances/gpu";
 import { useText } from "@/i18n";
 import { shortId } from "@/lib/ids";
 import { CopyIconButton } from "@/ui/copy";
+import { Fact, Facts as FactRow } from "@/ui/facts";
 import { PriceTag } from "@/ui/money";
 import { useActorName } from "./actor";
 
@@ -20,7 +20,7 @@ export function Facts({ it }: { it: Instance }) {
     ? [it.service, it.version].filter(Boolean).join(" ")
     : (it.image?.reference ?? t("instances.ownImage"));
   return (
-    <dl className="num mb-5 grid grid-cols-2 gap-x-4 gap-y-3 text-sm md:flex md:flex-wrap md:gap-x-10">
+    <FactRow>
       {spec && (
         <Fact label={t("instance.gpu")}>
           {gpuTitle(spec)} · {t("instance.gb", { size: Math.round(spec.video_memory_mib / 1024) })}
@@ -43,16 +43,7 @@ export function Facts({ it }: { it: Instance }) {
           <CopyIconButton text={it.id} label={t("instance.copyId")} />
         </span>
       </Fact>
-    </dl>
-  );
-}
-
-function Fact({ label, children }: { label: string; children: ReactNode }) {
-  return (
-    <div className="min-w-0">
-      <dt className="text-ink-3 text-xs">{label}</dt>
-      <dd className="break-words">{children}</dd>
-    </div>
+    </FactRow>
   );
 }
 

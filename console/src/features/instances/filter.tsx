@@ -1,15 +1,11 @@
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { clsx } from "clsx";
-import { Search } from "lucide-react";
-import { useEffect, useRef, useState } from "react";
 import type { InstanceState } from "@/api/generated/types";
 import type { InstanceFilter } from "@/api/instances/cache";
 import { useText } from "@/i18n";
+import { SearchField } from "@/ui/search-field";
 
 const route = getRouteApi("/_app/instances/");
-
-/** Debounce of the search field, in milliseconds: the address follows after it. */
-const TYPING = 250;
 
 /** Those that people look for; others can be given in the address. */
 const offered = ["running", "pending", "starting", "stopped"] as const satisfies InstanceState[];
@@ -30,7 +26,8 @@ export function Filter({ filter }: { filter: InstanceFilter }) {
   if (filter.state && !states.includes(filter.state)) states.push(filter.state);
   return (
     <div className="mb-3 flex min-h-11 flex-wrap items-center gap-x-4 gap-y-2">
-      <NameField
+      <SearchField
+        label={t("instances.filterName")}
         value={filter.name ?? ""}
         onChange={(next) =>
           void navigate({
@@ -62,39 +59,5 @@ export function Filter({ filter }: { filter: InstanceFilter }) {
         ))}
       </nav>
     </div>
-  );
-}
-
-function NameField({ value, onChange }: { value: string; onChange: (name: string) => void }) {
-  const { t } = useText();
-  const [text, setText] = useState(value);
-  const [shown, setShown] = useState(value);
-  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
-  // the address has changed by itself: the back button, a link
-  if (shown !== value) {
-    setShown(value);
-    setText(value);
-  }
-  useEffect(() => () => clearTimeout(timer.current), []);
-  const change = (next: string) => {
-    setText(next);
-    clearTimeout(timer.current);
-    timer.current = setTimeout(() => {
-      setShown(next.trim());
-      onChange(next.trim());
-    }, TYPING);
-  };
-  return (
-    <label className="flex h-8 w-64 items-center gap-2 rounded-md border border-line bg-sheet px-2 text-sm focus-within:outline-2 focus-within:outline-ultra hover:border-line-strong max-md:h-10 max-md:w-full">
-      <Search className="size-4 shrink-0 text-ink-3" aria-hidden="true" />
-      <input
-        type="search"
-        aria-label={t("instances.filterName")}
-        placeholder={t("instances.filterName")}
-        value={text}
-        onChange={(event) => change(event.target.value)}
-        className="w-full min-w-0 bg-transparent outline-none placeholder:text-ink-3"
-      />
-    </label>
   );
 }

@@ -21,6 +21,8 @@ export const en = {
 /** Words of some pages only; their routes ask for them. */
 export const late = {
   account: async () => (await import("./account")).account,
+  catalogue: async () => (await import("./catalogue")).catalogue,
   instance: async () => (await import("./instance")).instance,
   start: async () => (await import("./start")).start,
+  stock: async () => (await import("./stock")).stock,
 };

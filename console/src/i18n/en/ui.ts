@@ -11,6 +11,8 @@ export const ui = {
   tryAgain: "Try again",
   notices: "Notices",
   loading: "Loading",
+  oneLess: "One less",
+  oneMore: "One more",
   showPassword: "Show the password",
   typeToConfirm: "Type {name} to confirm",
   typeFirst: "Type the name first.",

@@ -21,6 +21,8 @@ export const zhCN: Early = {
 
 export const late: Late = {
   account: async () => (await import("./account")).account,
+  catalogue: async () => (await import("./catalogue")).catalogue,
   instance: async () => (await import("./instance")).instance,
   start: async () => (await import("./start")).start,
+  stock: async () => (await import("./stock")).stock,
 };

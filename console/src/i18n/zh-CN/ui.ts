@@ -13,6 +13,8 @@ export const ui: Full["ui"] = {
   tryAgain: "重试",
   notices: "通知",
   loading: "加载中",
+  oneLess: "减一",
+  oneMore: "加一",
   showPassword: "显示密码",
   typeToConfirm: "输入“{name}”以确认",
   typeFirst: "请先输入名称。",

@@ -1,0 +1,140 @@
+import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { all } from "./catalogue";
+import { call } from "./client";
+import {
+  getDatacenter,
+  getGpuSpec,
+  getPlatformHealth,
+  getPlatformIsolation,
+  getService,
+  getStockUnit,
+  getStorageSpec,
+  listGpuSpecPrices,
+  listGpuSpecs,
+  listStockOperations,
+  listStockRepairs,
+  listStockUnits,
+  listStorageSpecs,
+  listTenants,
+} from "./generated/operations";
+import type { GpuSpecId, ImageId, StorageSpecId, UnitId, UnitState } from "./generated/types";
+
+/** As many operations may be in progress: the first page has all of them. */
+const OPERATIONS = 50;
+const PAGE = 100;
+
+/** A read that is paged by a cursor. */
+const paged = { initialPageParam: null as string | null };
+const nextOf = (page: { next_cursor: string | null }) => page.next_cursor;
+const at = (limit: number, cursor: string | null) => ({ limit, ...(cursor && { cursor }) });
+
+/** Additions and removals, newest first. */
+export const stockOperations = infiniteQueryOptions({
+  queryKey: ["stock-operations"],
+  staleTime: 5_000,
+  queryFn: ({ pageParam, signal }) =>
+    call(listStockOperations, { query: at(OPERATIONS, pageParam) }, { signal }),
+  ...paged,
+  getNextPageParam: nextOf,
+});
+
+/** Repaired drift, newest first. */
+export const stockRepairs = infiniteQueryOptions({
+  queryKey: ["stock-repairs"],
+  queryFn: ({ pageParam, signal }) => call(listStockRepairs, { query: at(20, pageParam) }, { signal }),
+  ...paged,
+  getNextPageParam: nextOf,
+});
+
+export interface UnitFilter {
+  gpu_spec?: string | undefined;
+  datacenter?: string | undefined;
+  state?: UnitState | undefined;
+}
+
+export const stockUnits = (filter: UnitFilter) =>
+  infiniteQueryOptions({
+    queryKey: ["stock-units", filter],
+    staleTime: 5_000,
+    queryFn: ({ pageParam, signal }) =>
+      call(listStockUnits, { query: { ...filter, ...at(PAGE, pageParam) } }, { signal }),
+    ...paged,
+    getNextPageParam: nextOf,
+  });
+
+export const stockUnit = (id: UnitId) =>
+  queryOptions({
+    queryKey: ["stock-unit", id],
+    staleTime: 5_000,
+    queryFn: ({ signal }) => call(getStockUnit, { path: { id } }, { signal }),
+  });
+
+/** Retired ones too. */
+export const everyGpuSpec = queryOptions({
+  queryKey: ["gpu-specs", "every"],
+  queryFn: ({ signal }) => all(listGpuSpecs, {}, signal),
+});
+
+/** Also reads its ETag, which a change sends. */
+export const gpuSpec = (id: GpuSpecId) =>
+  queryOptions({
+    queryKey: ["gpu-specs", "one", id],
+    queryFn: ({ signal }) => call(getGpuSpec, { path: { id } }, { signal }),
+  });
+
+/** Newest first. */
+export const gpuSpecPrices = (id: GpuSpecId) =>
+  infiniteQueryOptions({
+    queryKey: ["gpu-specs", "prices", id],
+    queryFn: ({ pageParam, signal }) =>
+      call(listGpuSpecPrices, { path: { id }, query: at(PAGE, pageParam) }, { signal }),
+    ...paged,
+    getNextPageParam: nextOf,
+  });
+
+/** Retired ones too. */
+export const everyStorageSpec = queryOptions({
+  queryKey: ["storage-specs", "every"],
+  queryFn: ({ signal }) => all(listStorageSpecs, {}, signal),
+});
+
+/** By id, as changes name it, so that its ETag is read at the same path. */
+export const storageSpec = (id: StorageSpecId) =>
+  queryOptions({
+    queryKey: ["storage-specs", "one", id],
+    queryFn: ({ signal }) => call(getStorageSpec, { path: { id } }, { signal }),
+  });
+
+export const service = (id: ImageId) =>
+  queryOptions({
+    queryKey: ["services", "one", id],
+    queryFn: ({ signal }) => call(getService, { path: { id } }, { signal }),
+  });
+
+/** By id, as changes name it, so that its ETag is read at the same path. */
+export const datacenter = (id: string) =>
+  queryOptions({
+    queryKey: ["datacenters", "one", id],
+    queryFn: ({ signal }) => call(getDatacenter, { path: { id } }, { signal }),
+  });
+
+/** Whether code of tenants runs, by datacenter. */
+export const isolation = queryOptions({
+  queryKey: ["isolation"],
+  queryFn: ({ signal }) => call(getPlatformIsolation, {}, { signal }),
+});
+
+export const platformHealth = queryOptions({
+  queryKey: ["platform-health"],
+  staleTime: 10_000,
+  queryFn: ({ signal }) => call(getPlatformHealth, {}, { signal }),
+});
+
+/** Names of the first 200 tenants: a list shows the id of others. */
+export const tenantNames = queryOptions({
+  queryKey: ["tenant-names"],
+  queryFn: async ({ signal }) => {
+    const { items } = await call(listTenants, { query: { limit: 200 } }, { signal });
+    return new Map(items.map(({ id, name }) => [id, name]));
+  },
+});
