@@ -16,6 +16,14 @@ const pages: Page[] = [
   { path: "/account", heading: ["Account", "账户"], person: "mira" },
   { path: "/account/sign-in", heading: ["Account", "账户"], person: "mira" },
   { path: "/account/sessions", heading: ["Account", "账户"], person: "mira" },
+  { path: "/admin/stock", heading: ["Stock", "库存"], person: "mara" },
+  { path: "/admin/units", heading: ["Units", "单元"], person: "mara" },
+  { path: "/admin/gpu-specs", heading: ["GPU specifications", "GPU 规格"], person: "mara" },
+  { path: "/admin/gpu-specs/new", heading: ["New specification", "新建规格"], person: "mara" },
+  { path: "/admin/storage-specs", heading: ["Storage specifications", "存储规格"], person: "mara" },
+  { path: "/admin/services", heading: ["Services", "服务"], person: "mara" },
+  { path: "/admin/services/new", heading: ["New version", "新建版本"], person: "mara" },
+  { path: "/admin/datacenters", heading: ["Datacenters", "数据中心"], person: "mara" },
   { path: "/invitations", heading: ["Invitations", "邀请"], person: "lena" },
 ];
 

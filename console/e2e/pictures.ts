@@ -1,8 +1,9 @@
 import { test } from "./fixtures";
+import { stock } from "./pictures/stock";
 import { studio } from "./pictures/studio";
 
 /** Each area has a file of its own. */
-const pictures = [...studio];
+const pictures = [...studio, ...stock];
 
 const looks = [
   { look: "light", theme: "light", language: "en", width: 1360 },
@@ -11,7 +12,7 @@ const looks = [
   { look: "narrow", theme: "light", language: "en", width: 390 },
 ] as const;
 
-test.use({ expected: [401, 404] });
+test.use({ expected: [401, 404, 412] });
 
 for (const { name, path, person, open, whole = true } of pictures)
   for (const { look, width, ...rest } of looks)

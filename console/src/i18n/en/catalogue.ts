@@ -306,7 +306,7 @@ export const catalogue = {
   datacenterNoUnits: "It has no units.",
   standing: "How it is",
   clusterFor: "Cluster, asked by {module}",
-  clusterError: "{message} ({when})",
+  clusterError: "At {when}: {message}",
   healthFailed: "The health of the platform could not be read.",
   healthUnknown: "No service reports this cluster yet.",
   isolation: "Code of users",

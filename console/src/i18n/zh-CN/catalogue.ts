@@ -287,7 +287,7 @@ export const catalogue: Full["catalogue"] = {
   datacenterNoUnits: "没有单元。",
   standing: "运行状况",
   clusterFor: "集群（{module} 服务）",
-  clusterError: "{message}（{when}）",
+  clusterError: "{when} 报错：{message}",
   healthFailed: "无法读取平台健康状况。",
   healthUnknown: "还没有服务上报此集群。",
   isolation: "用户代码",
