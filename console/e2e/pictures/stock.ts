@@ -15,6 +15,10 @@ async function menu(page: Page, row: string, entry: number) {
   await page.getByRole("menuitem").nth(entry).click();
 }
 
+const waits = (role: "dialog" | "alertdialog") => (page: Page) => page.getByRole(role).waitFor();
+/** Rows of long lists come after their table. */
+const rows = (page: Page) => page.getByRole("row").nth(2).waitFor();
+
 const editOf = (row: string) => `/admin/stock?edit=${encodeURIComponent(row)}`;
 
 async function change(page: Page, available: string, price: string) {
@@ -59,7 +63,7 @@ export const stock: Picture[] = [
       await page.getByRole("alert").filter({ hasText: /./ }).first().waitFor();
     },
   },
-  { name: "stock-create", path: "/admin/stock?open=create", person, whole: false },
+  { name: "stock-create", path: "/admin/stock?open=create", person, whole: false, open: waits("dialog") },
   {
     name: "stock-bulk",
     path: "/admin/stock",
@@ -89,8 +93,8 @@ export const stock: Picture[] = [
     whole: false,
   },
   { name: "stock-none", path: "/admin/stock?name=zzz", person },
-  { name: "units", path: "/admin/units", person },
-  { name: "units-inactive", path: "/admin/units?state=inactive", person },
+  { name: "units", path: "/admin/units", person, open: rows },
+  { name: "units-inactive", path: "/admin/units?state=inactive", person, open: rows },
   {
     name: "unit",
     path: "/admin/units?state=used",
@@ -139,7 +143,13 @@ export const stock: Picture[] = [
     },
   },
   { name: "storage-specs", path: "/admin/storage-specs", person },
-  { name: "storage-specs-new", path: "/admin/storage-specs?open=new", person, whole: false },
+  {
+    name: "storage-specs-new",
+    path: "/admin/storage-specs?open=new",
+    person,
+    whole: false,
+    open: waits("dialog"),
+  },
   {
     name: "storage-specs-edit",
     path: "/admin/storage-specs?edit=ssd",
@@ -175,5 +185,11 @@ export const stock: Picture[] = [
       await page.getByRole("alertdialog").waitFor();
     },
   },
-  { name: "datacenter-new", path: "/admin/datacenters?open=new", person, whole: false },
+  {
+    name: "datacenter-new",
+    path: "/admin/datacenters?open=new",
+    person,
+    whole: false,
+    open: waits("dialog"),
+  },
 ];

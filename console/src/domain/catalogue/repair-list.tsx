@@ -29,11 +29,7 @@ export function RepairList({ items }: { items: readonly Repair[] }) {
               <span className="block break-words text-ink-3 text-xs">
                 {it.detail}{" "}
                 {it.unit_id && (
-                  <Link
-                    to="/admin/units/$id"
-                    params={{ id: it.unit_id }}
-                    className="text-ultra hover:underline"
-                  >
+                  <Link to="/admin/units/$id" params={{ id: it.unit_id }} className="text-ultra underline">
                     {t("stock.seeUnit")}
                   </Link>
                 )}

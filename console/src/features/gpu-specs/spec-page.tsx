@@ -63,7 +63,7 @@ export function SpecPage() {
           {rows.length === 0 && (
             <p className="px-3 py-3 text-ink-2 text-sm">
               {t("catalogue.specNoUnits")}{" "}
-              <Link to="/admin/stock" search={{ open: "create" }} className="text-ultra hover:underline">
+              <Link to="/admin/stock" search={{ open: "create" }} className="text-ultra underline">
                 {t("stock.create")}
               </Link>
             </p>

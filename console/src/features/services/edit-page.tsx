@@ -93,7 +93,7 @@ export function ServicePage() {
         {isChanged && !update.busy && <ChangedMeanwhile differences={differences(before, bodyOf(image))} />}
         <Changes
           title={t("stock.whatItDoes")}
-          empty={t("catalogue.nothingChanged")}
+          empty={t(form.isText ? "catalogue.textFirst" : "catalogue.nothingChanged")}
           changes={[
             ...mine.map((it) => ({ key: it.key, sign: "→" as const, text: <DifferenceText it={it} /> })),
             ...(body.template

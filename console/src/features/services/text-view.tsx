@@ -33,41 +33,43 @@ export function TextView({
     <div>
       <div
         className={clsx(
-          "flex max-h-[60dvh] overflow-y-auto rounded-md border bg-sheet font-mono text-xs focus-within:outline-2 focus-within:-outline-offset-1 focus-within:outline-ultra",
+          "max-h-[60dvh] overflow-y-auto rounded-md border bg-sheet font-mono text-xs focus-within:outline-2 focus-within:-outline-offset-1 focus-within:outline-ultra",
           placed.length > 0 ? "border-vermilion" : "border-line-strong",
         )}
       >
-        <ol
-          aria-hidden="true"
-          className="num shrink-0 select-none border-line border-r py-2 text-right text-ink-3"
-        >
-          {lines.map((_, i) => (
-            <li
-              // biome-ignore lint/suspicious/noArrayIndexKey: a line is known by its number
-              key={i}
-              className={clsx(
-                "h-5 pr-2 pl-3 leading-5",
-                wrong.has(i + 1) && "bg-vermilion-wash font-medium text-vermilion",
-              )}
-            >
-              {i + 1}
-            </li>
-          ))}
-        </ol>
-        <textarea
-          ref={area}
-          name="template"
-          aria-label={t("catalogue.templateText")}
-          aria-invalid={placed.length > 0}
-          aria-describedby={`${id}-faults`}
-          value={text}
-          onChange={(event) => onChange(event.target.value)}
-          spellCheck={false}
-          wrap="off"
-          rows={lines.length}
-          style={{ height: lines.length * LINE + 16 }}
-          className="min-w-0 flex-1 resize-none overflow-x-auto overflow-y-hidden bg-transparent px-3 py-2 leading-5 outline-none"
-        />
+        <div className="flex">
+          <ol
+            aria-hidden="true"
+            className="num shrink-0 select-none border-line border-r py-2 text-right text-ink-3"
+          >
+            {lines.map((_, i) => (
+              <li
+                // biome-ignore lint/suspicious/noArrayIndexKey: a line is known by its number
+                key={i}
+                className={clsx(
+                  "h-5 pr-2 pl-3 leading-5",
+                  wrong.has(i + 1) && "bg-vermilion-wash font-medium text-vermilion",
+                )}
+              >
+                {i + 1}
+              </li>
+            ))}
+          </ol>
+          <textarea
+            ref={area}
+            name="template"
+            aria-label={t("catalogue.templateText")}
+            aria-invalid={placed.length > 0}
+            aria-describedby={`${id}-faults`}
+            value={text}
+            onChange={(event) => onChange(event.target.value)}
+            spellCheck={false}
+            wrap="off"
+            rows={lines.length}
+            style={{ height: lines.length * LINE + 16 }}
+            className="min-w-0 flex-1 resize-none overflow-x-auto overflow-y-hidden bg-transparent px-3 py-2 leading-5 outline-none"
+          />
+        </div>
       </div>
       <div id={`${id}-faults`} role="status" className="mt-2 text-sm">
         {placed.length === 0 ? (

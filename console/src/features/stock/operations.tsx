@@ -120,7 +120,7 @@ function Failures({ it }: { it: StockOperation }) {
           <Link
             to="/admin/units"
             search={{ gpu_spec: gpu_spec.name, datacenter: datacenter.name, state: "inactive" }}
-            className="text-ultra hover:underline"
+            className="text-ultra underline"
           >
             {t("stock.seeUnits")}
           </Link>

@@ -34,7 +34,9 @@ export function UnitPage() {
         mark={<StateMark mark={unitMarks[unit.state]}>{words.state(unit.state)}</StateMark>}
       >
         {unit.message ??
-          (unit.reason ? words.reason(unit.reason) : t("stock.unitSince", { when: time(unit.since) }))}
+          (unit.reason
+            ? words.reason(unit.reason)
+            : t("stock.unitSince", { state: words.state(unit.state), when: time(unit.since) }))}
       </PageHead>
       <Facts>
         <Fact label={t("stock.spec")}>
@@ -62,7 +64,6 @@ export function UnitPage() {
             `– ${t("stock.noNode")}`
           )}
         </Fact>
-        <Fact label={t("stock.inStateSince")}>{time(unit.since)}</Fact>
         <Fact label={t("stock.addedAt")}>{time(unit.created_at)}</Fact>
         <Fact label={t("stock.unitId")}>
           <Id id={unit.id} label={t("stock.copyUnitId")} />
@@ -93,7 +94,7 @@ export function UnitPage() {
         <Link
           to="/admin/stock"
           search={{ edit: `${unit.gpu_spec.name}@${unit.datacenter.name}` }}
-          className="text-ultra hover:underline"
+          className="text-ultra underline"
         >
           {t("stock.toItsStock")}
         </Link>
