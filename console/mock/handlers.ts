@@ -1,12 +1,16 @@
 import { catalogueHandlers } from "./handlers/catalogue.ts";
+import { datacenterHandlers } from "./handlers/datacenters.ts";
+import { gpuSpecHandlers } from "./handlers/gpu-specs.ts";
 import { instanceDetailHandlers } from "./handlers/instance.ts";
 import { instanceHandlers } from "./handlers/instances.ts";
 import { keyHandlers } from "./handlers/keys.ts";
 import { meHandlers } from "./handlers/me.ts";
 import { membersHandlers } from "./handlers/members.ts";
 import { platformStateHandlers } from "./handlers/platform-state.ts";
+import { serviceHandlers } from "./handlers/services.ts";
 import { sessions } from "./handlers/sessions.ts";
 import { stockHandlers } from "./handlers/stock.ts";
+import { storageSpecHandlers } from "./handlers/storage-specs.ts";
 import { storageHandlers } from "./handlers/storages.ts";
 import type { notMocked } from "./not-mocked.ts";
 import type { operations } from "./operations.ts";
@@ -21,6 +25,10 @@ export const handlers: Handlers = {
   ...membersHandlers,
   ...keyHandlers,
   ...catalogueHandlers,
+  ...gpuSpecHandlers,
+  ...datacenterHandlers,
+  ...serviceHandlers,
+  ...storageSpecHandlers,
   ...stockHandlers,
   ...platformStateHandlers,
   ...storageHandlers,

@@ -1,0 +1,100 @@
+import type { GpuSpec, GpuSpecId, GpuSpecPatch, NewGpuSpec } from "../../src/api/generated/types";
+import type { Handlers } from "../handlers.ts";
+import { asAdmin, checkMatch, patch, withEtag } from "../match.ts";
+import { pageOf } from "../page.ts";
+import { type Context, Refusal } from "../types.ts";
+import { nextId, now } from "../world.ts";
+import { found, hasUnits, isName, isPrice, nameWrong, priceWrong, refuseWrong } from "./checks.ts";
+
+const checkSpec = (spec: NewGpuSpec) =>
+  refuseWrong([
+    ["/name", !isName(spec.name), nameWrong],
+    ["/gpu_model", !/^[\w.-]{1,63}$/.test(spec.gpu_model), "must be a label value"],
+    ["/gpu_count", spec.gpu_count < 1 || spec.gpu_count > 64, "must be between 1 and 64"],
+    ["/price_per_hour", !isPrice(spec.price_per_hour), priceWrong],
+    [
+      "/allocation/resource",
+      "resource" in spec.allocation && !/^[a-z0-9.-]+\/[\w.-]+$/.test(spec.allocation.resource),
+      "must be a resource's name, like nvidia.com/gpu",
+    ],
+  ]);
+
+const summaryOf = (spec: NewGpuSpec) =>
+  `${spec.gpu_count} GPU / ${spec.gpu_count} x ${spec.video_memory_mib / 1024}GB Video RAM / ${spec.cpu_millis / 1000} CPU / ${spec.memory_mib / 1024}GB Memory / ${spec.disk_gib}GB Temporary Storage`;
+
+/** What may change while there are units. */
+const always = ["price_per_hour", "currency", "hold_price_fraction", "state"];
+
+function setPrice({ world }: Context, spec: GpuSpec) {
+  const prices = world.prices.get(spec.id) ?? [];
+  if (prices[0]) prices[0].effective_until = now();
+  const { price_per_hour, currency, hold_price_fraction } = spec;
+  prices.unshift({
+    price_per_hour,
+    currency,
+    hold_price_fraction,
+    effective_from: now(),
+    effective_until: null,
+  });
+  world.prices.set(spec.id, prices);
+  for (const row of world.stock)
+    if (row.gpu_spec.id === spec.id) Object.assign(row, { gpu_spec: spec, price_per_hour, currency });
+}
+
+function updateGpuSpec(context: Context & { path: { id: GpuSpecId }; body: GpuSpecPatch }) {
+  asAdmin(context);
+  const { world, path, body } = context;
+  const spec = found(world.specs, path.id);
+  checkMatch(context, spec);
+  checkSpec({ ...spec, ...body } as NewGpuSpec);
+  const reshapes = Object.keys(body).some((name) => !always.includes(name));
+  if (reshapes && hasUnits(context, (row) => row.gpu_spec.id === spec.id))
+    throw new Refusal("gpu-spec-in-use", {
+      detail: "While a specification has units, only its price, currency and state can change.",
+    });
+  if (body.name && world.specs.some((it) => it !== spec && it.name === body.name))
+    throw new Refusal("name-taken");
+  patch(spec, body);
+  spec.summary = summaryOf(spec);
+  if (body.price_per_hour || body.currency || body.hold_price_fraction !== undefined) setPrice(context, spec);
+  return withEtag(spec);
+}
+
+export const gpuSpecHandlers = {
+  listGpuSpecs: ({ world, query }) =>
+    pageOf(
+      world.specs
+        .filter((it) => !query.state || it.state === query.state)
+        .filter((it) => it.name.startsWith(query.name_prefix ?? "")),
+      query,
+    ),
+  getGpuSpec: ({ world, path }) => withEtag(found(world.specs, path.id)),
+  createGpuSpec: (context) => {
+    asAdmin(context);
+    const { world, body } = context;
+    checkSpec(body);
+    if (world.specs.some((it) => it.name === body.name))
+      throw new Refusal("name-taken", { detail: "A GPU specification with this name exists." });
+    const spec: GpuSpec = {
+      ...body,
+      id: nextId(world, "gspec"),
+      hold_price_fraction: body.hold_price_fraction ?? null,
+      node_selector: body.node_selector ?? {},
+      state: "active",
+      summary: summaryOf(body),
+      created_at: now(),
+      updated_at: now(),
+    };
+    world.specs.push(spec);
+    setPrice(context, spec);
+    return withEtag(spec, 201);
+  },
+  updateGpuSpec,
+  deleteGpuSpec: (context) => {
+    asAdmin(context);
+    const { world, path } = context;
+    if (hasUnits(context, (row) => row.gpu_spec.id === path.id)) throw new Refusal("gpu-spec-in-use");
+    world.specs = world.specs.filter((it) => it.id !== path.id);
+  },
+  listGpuSpecPrices: ({ world, path, query }) => pageOf(world.prices.get(path.id) ?? [], query),
+} satisfies Partial<Handlers>;

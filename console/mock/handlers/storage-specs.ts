@@ -1,0 +1,68 @@
+import type { StorageSpec } from "../../src/api/generated/types";
+import type { Handlers } from "../handlers.ts";
+import { asAdmin, checkMatch, patch, withEtag } from "../match.ts";
+import { pageOf } from "../page.ts";
+import { Refusal } from "../types.ts";
+import { nextId, now } from "../world.ts";
+import { found, isName, nameWrong, refuseWrong } from "./checks.ts";
+
+export const storageSpecHandlers = {
+  listStorageSpecs: ({ world, query }) =>
+    pageOf(
+      world.storageSpecs
+        .filter((it) => !query.state || it.state === query.state)
+        .filter((it) => !query.kind || it.kind === query.kind),
+      query,
+    ),
+  getStorageSpec: ({ world, path }) => withEtag(found(world.storageSpecs, path.id)),
+  createStorageSpec: (context) => {
+    asAdmin(context);
+    const { world, body } = context;
+    const { size_gib, ...rest } = body;
+    const min = size_gib ?? body.min_size_gib ?? 0;
+    const max = size_gib ?? body.max_size_gib ?? 0;
+    refuseWrong([
+      ["/name", !isName(body.name), nameWrong],
+      ["/min_size_gib", min < 1 || min > max || max > 65_536, "sizes must be 1 ≤ smallest ≤ largest ≤ 65536"],
+      ["/storage_class", Boolean(body.storage_class) && body.kind === "bucket", "is for volumes only"],
+    ]);
+    if (world.storageSpecs.some((it) => it.name === body.name)) throw new Refusal("name-taken");
+    const spec: StorageSpec = {
+      ...rest,
+      id: nextId(world, "sspec"),
+      min_size_gib: min,
+      max_size_gib: max,
+      storage_class: body.storage_class ?? null,
+      access_mode: body.access_mode ?? "read_write_many",
+      state: "active",
+      created_at: now(),
+      updated_at: now(),
+    };
+    world.storageSpecs.push(spec);
+    return withEtag(spec, 201);
+  },
+  updateStorageSpec: (context) => {
+    asAdmin(context);
+    const { world, path, body } = context;
+    const spec = found(world.storageSpecs, path.id);
+    checkMatch(context, spec);
+    refuseWrong([
+      [
+        "/max_size_gib",
+        Boolean(body.max_size_gib && body.max_size_gib < spec.min_size_gib),
+        `must be between ${spec.min_size_gib} and 65536`,
+      ],
+    ]);
+    patch(spec, body);
+    return withEtag(spec);
+  },
+  deleteStorageSpec: (context) => {
+    asAdmin(context);
+    const { world, path } = context;
+    if (world.storages.some((it) => it.storage_spec.id === path.id))
+      throw new Refusal("storage-spec-in-use", {
+        detail: "A storage specification can be deleted when no storage uses it.",
+      });
+    world.storageSpecs = world.storageSpecs.filter((it) => it.id !== path.id);
+  },
+} satisfies Partial<Handlers>;
