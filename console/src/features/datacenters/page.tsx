@@ -84,17 +84,17 @@ function Datacenters({ places, rows }: { places: readonly Datacenter[]; rows: re
     <span className="num text-sm">{totalOf(place)[of]}</span>
   );
   const columns: Column<Datacenter>[] = [
-    { key: "name", label: t("stock.datacenter"), width: "minmax(6rem, 0.7fr)", cell: name },
+    { key: "name", label: t("stock.datacenter"), width: "minmax(4.5rem, 0.7fr)", cell: name },
     {
       key: "region",
       label: t("catalogue.region"),
-      width: "minmax(6rem, 0.8fr)",
+      width: "minmax(5rem, 0.8fr)",
       cell: (place) => <span className="block truncate text-ink-2 text-sm">{place.region}</span>,
     },
     {
       key: "state",
       label: t("catalogue.state"),
-      width: "7rem",
+      width: "6rem",
       cell: (place) => <DatacenterMark place={place} />,
     },
     {
@@ -103,10 +103,10 @@ function Datacenters({ places, rows }: { places: readonly Datacenter[]; rows: re
       width: "minmax(9rem, 1fr)",
       cell: (place) => <ClusterMark cluster={place.cluster} />,
     },
-    { key: "stock", label: t("stock.stock"), width: "minmax(5rem, 10rem)", cell: bar },
-    { key: "available", label: t("stock.available"), width: "4rem", end: true, cell: number("available") },
-    { key: "used", label: t("stock.used"), width: "3.5rem", end: true, cell: number("used") },
-    { key: "total", label: t("stock.total"), width: "3.5rem", end: true, cell: number("total") },
+    { key: "stock", label: t("stock.stock"), width: "minmax(4rem, 10rem)", cell: bar },
+    { key: "available", label: t("stock.available"), width: "3.5rem", end: true, cell: number("available") },
+    { key: "used", label: t("stock.used"), width: "3rem", end: true, cell: number("used") },
+    { key: "total", label: t("stock.total"), width: "3rem", end: true, cell: number("total") },
   ];
   return (
     <Table

@@ -137,11 +137,11 @@ function SpecTable({
     );
   };
   const columns: Column<GpuSpec>[] = [
-    { key: "name", label: t("stock.spec"), width: "minmax(13rem, 1.4fr)", cell: name },
+    { key: "name", label: t("stock.spec"), width: "minmax(10rem, 1.4fr)", cell: name },
     {
       key: "allocation",
       label: t("catalogue.allocation"),
-      width: "minmax(10rem, 1fr)",
+      width: "minmax(6rem, 1fr)",
       cell: (spec) => (
         <span className="block truncate text-ink-2 text-xs">
           {allocationText(spec.allocation, t, percent)}

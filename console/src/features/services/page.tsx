@@ -82,24 +82,24 @@ function Services({ items, empty }: { items: readonly ServiceImage[]; empty: Rea
     {
       key: "service",
       label: t("catalogue.serviceName"),
-      width: "minmax(9rem, 1fr)",
+      width: "minmax(8rem, 1fr)",
       cell: (image) => (
         <span className={isFirst(image) ? "block truncate font-medium text-sm" : "sr-only"}>
           {image.service}
         </span>
       ),
     },
-    { key: "version", label: t("catalogue.version"), width: "minmax(6rem, 0.6fr)", cell: link },
+    { key: "version", label: t("catalogue.version"), width: "minmax(5rem, 0.6fr)", cell: link },
     {
       key: "state",
       label: t("catalogue.state"),
-      width: "8rem",
+      width: "7rem",
       cell: (image) => <ServiceMark image={image} />,
     },
     {
       key: "image",
       label: t("catalogue.image"),
-      width: "minmax(12rem, 1.6fr)",
+      width: "minmax(8rem, 1.6fr)",
       cell: (image) => (
         <span className="block truncate font-mono text-ink-2 text-xs" title={image.template.image}>
           {image.template.image}
@@ -109,7 +109,7 @@ function Services({ items, empty }: { items: readonly ServiceImage[]; empty: Rea
     {
       key: "ports",
       label: t("catalogue.ports"),
-      width: "5rem",
+      width: "4rem",
       cell: (image) => (
         <span className="num block truncate text-ink-2 text-xs">
           {image.template.ports.map((it) => it.port).join(", ")}
@@ -119,7 +119,7 @@ function Services({ items, empty }: { items: readonly ServiceImage[]; empty: Rea
     {
       key: "changed",
       label: t("catalogue.changedAt"),
-      width: "6.5rem",
+      width: "6rem",
       end: true,
       cell: (image) => <span className="num text-ink-3 text-xs">{day(image.updated_at)}</span>,
     },

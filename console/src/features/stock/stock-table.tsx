@@ -52,7 +52,7 @@ export function StockTable({ rows, operations, chosen, onChoose, edited, empty }
     {
       key: "spec",
       label: t("stock.spec"),
-      width: "minmax(12rem, 1fr)",
+      width: "minmax(9rem, 1fr)",
       cell: (row) => <SpecName row={row} text={specText(row.gpu_spec)} />,
     },
     {

@@ -81,7 +81,7 @@ function StorageSpecs({ specs, onEdit }: { specs: readonly StorageSpec[]; onEdit
   );
   const menu = (spec: StorageSpec) => <StorageSpecMenu spec={spec} onEdit={() => onEdit(spec.name)} />;
   const columns: Column<StorageSpec>[] = [
-    { key: "name", label: t("catalogue.name"), width: "minmax(8rem, 1fr)", cell: name },
+    { key: "name", label: t("catalogue.name"), width: "minmax(5rem, 1fr)", cell: name },
     {
       key: "kind",
       label: t("catalogue.kind"),
@@ -91,13 +91,13 @@ function StorageSpecs({ specs, onEdit }: { specs: readonly StorageSpec[]; onEdit
     {
       key: "more",
       label: t("catalogue.storageClass"),
-      width: "minmax(10rem, 1.4fr)",
+      width: "minmax(6rem, 1.4fr)",
       cell: (spec) => <span className="block truncate text-ink-2 text-xs">{more(spec)}</span>,
     },
     {
       key: "size",
       label: t("catalogue.sizes"),
-      width: "minmax(7rem, 1fr)",
+      width: "minmax(6.5rem, 1fr)",
       cell: (spec) => <span className="num text-sm">{sizeText(spec)}</span>,
     },
     { key: "state", label: t("catalogue.state"), width: "6rem", cell: state },

@@ -142,7 +142,7 @@ function History({ items }: { items: readonly PastHolder[] }) {
     </span>
   );
   const columns: Column<PastHolder>[] = [
-    { key: "tenant", label: t("stock.tenant"), width: "minmax(9rem, 1fr)", cell: tenant },
+    { key: "tenant", label: t("stock.tenant"), width: "minmax(8rem, 1fr)", cell: tenant },
     {
       key: "instance",
       label: t("stock.instance"),
@@ -152,16 +152,16 @@ function History({ items }: { items: readonly PastHolder[] }) {
     {
       key: "claimed",
       label: t("stock.claimed"),
-      width: "11rem",
+      width: "minmax(9.5rem, 11rem)",
       cell: (it) => <span className="num text-ink-2 text-sm">{time(it.claimed_at)}</span>,
     },
     {
       key: "released",
       label: t("stock.released"),
-      width: "11rem",
+      width: "minmax(9.5rem, 11rem)",
       cell: (it) => <span className="num text-ink-2 text-sm">{time(it.released_at)}</span>,
     },
-    { key: "length", label: t("stock.held"), width: "7rem", end: true, cell: length },
+    { key: "length", label: t("stock.held"), width: "5.5rem", end: true, cell: length },
   ];
   return (
     <Section title={t("stock.history")} hint={items.length === 100 ? t("stock.historyLimit") : undefined}>

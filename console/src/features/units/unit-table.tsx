@@ -27,33 +27,38 @@ export function UnitTable({
     <span className="num block truncate text-ink-3 text-xs">{relative(unit.since, now)}</span>
   );
   const columns: Column<StockUnit>[] = [
-    { key: "unit", label: t("stock.unit"), width: "minmax(8rem, 1fr)", cell: (unit) => <Name unit={unit} /> },
+    { key: "unit", label: t("stock.unit"), width: "minmax(6rem, 1fr)", cell: (unit) => <Name unit={unit} /> },
     {
       key: "spec",
       label: t("stock.spec"),
-      width: "minmax(8rem, 1fr)",
+      width: "minmax(6.5rem, 1fr)",
       cell: (unit) => <span className="block truncate font-mono text-xs">{unit.gpu_spec.name}</span>,
     },
     {
       key: "state",
       label: t("stock.state"),
-      width: "minmax(9rem, 1.3fr)",
+      width: "minmax(6.5rem, 1.3fr)",
       cell: (unit) => <State unit={unit} />,
     },
     {
       key: "node",
       label: t("stock.node"),
-      width: "minmax(6.5rem, 0.8fr)",
+      width: "minmax(5.5rem, 0.8fr)",
       cell: (unit) => <Node unit={unit} />,
     },
-    { key: "gpus", label: t("stock.gpus"), width: "6rem", cell: (unit) => <Gpus unit={unit} /> },
+    {
+      key: "gpus",
+      label: t("stock.gpus"),
+      width: "minmax(4.5rem, 6rem)",
+      cell: (unit) => <Gpus unit={unit} />,
+    },
     {
       key: "holder",
       label: t("stock.holder"),
-      width: "minmax(8rem, 1fr)",
+      width: "minmax(6rem, 1fr)",
       cell: (unit) => <HolderCell unit={unit} />,
     },
-    { key: "since", label: t("stock.since"), width: "6.5rem", end: true, cell: since },
+    { key: "since", label: t("stock.since"), width: "minmax(5rem, 6.5rem)", end: true, cell: since },
   ];
   return (
     <Table
