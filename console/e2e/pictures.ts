@@ -4,6 +4,11 @@ import { studio } from "./pictures/studio";
 
 /** Each area has a file of its own. */
 const pictures = [...studio, ...stock];
+import { money } from "./pictures/money";
+import { studio } from "./pictures/studio";
+
+/** Each area has a file of its own. */
+const pictures = [...studio, ...money];
 
 const looks = [
   { look: "light", theme: "light", language: "en", width: 1360 },

@@ -1,3 +1,5 @@
+import { parseAmount, toDecimal } from "../src/lib/money";
+import { budgetOf } from "./usage.ts";
 import { makeSortedId, now, type World } from "./world.ts";
 
 /** What a test changes in the world, as others of the studio or the platform would. */
@@ -11,9 +13,16 @@ export interface Change {
   forgetEvents?: boolean;
   /** Everything of the studio is gone: it has just begun. */
   empty?: boolean;
+  /** The budget is spent, and its instances are stopped. */
+  budgetSpent?: boolean;
+  /** What hosts of webhooks answer from now on. */
+  endpoints?: Record<string, number>;
 }
 
-export function change(world: World, { stock, instances = 0, limits, forgetEvents, empty }: Change) {
+export function change(
+  world: World,
+  { stock, instances = 0, limits, forgetEvents, empty, budgetSpent, endpoints }: Change,
+) {
   if (stock)
     for (const row of world.stock)
       if (row.gpu_spec.name === stock.spec && (!stock.datacenter || row.datacenter.name === stock.datacenter))
@@ -34,5 +43,29 @@ export function change(world: World, { stock, instances = 0, limits, forgetEvent
   if (empty) {
     world.instances = [];
     world.storages = [];
+    world.metered = [];
+    world.webhooks = [];
+    world.mqCredentials = [];
+    world.dead = [];
+  }
+  Object.assign(world.endpoints, endpoints);
+  if (budgetSpent) spendBudget(world);
+}
+
+/** Its amount becomes less than what was spent, and what ran is stopped. */
+function spendBudget(world: World) {
+  const [tenant] = world.tenants;
+  if (!world.budget || !tenant) return;
+  const { spent } = budgetOf(world, tenant.id, world.budget);
+  world.budget.terms.amount = toDecimal((parseAmount(spent) * 9n) / 10n);
+  for (const { it, runs } of world.instances.filter((kept) => kept.tenant_id === tenant.id)) {
+    for (const run of runs) run.ended_at ??= now();
+    if (it.state === "running")
+      Object.assign(it, {
+        state: "stopped",
+        reason: "budget_exhausted",
+        started_at: null,
+        updated_at: now(),
+      });
   }
 }

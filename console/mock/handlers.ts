@@ -8,10 +8,13 @@ import { meHandlers } from "./handlers/me.ts";
 import { membersHandlers } from "./handlers/members.ts";
 import { platformStateHandlers } from "./handlers/platform-state.ts";
 import { serviceHandlers } from "./handlers/services.ts";
+import { queueHandlers } from "./handlers/queues.ts";
 import { sessions } from "./handlers/sessions.ts";
 import { stockHandlers } from "./handlers/stock.ts";
 import { storageSpecHandlers } from "./handlers/storage-specs.ts";
 import { storageHandlers } from "./handlers/storages.ts";
+import { usageHandlers } from "./handlers/usage.ts";
+import { webhookHandlers } from "./handlers/webhooks.ts";
 import type { notMocked } from "./not-mocked.ts";
 import type { operations } from "./operations.ts";
 import type { Handler, OperationName } from "./types.ts";
@@ -34,6 +37,9 @@ export const handlers: Handlers = {
   ...storageHandlers,
   ...instanceHandlers,
   ...instanceDetailHandlers,
+  ...usageHandlers,
+  ...webhookHandlers,
+  ...queueHandlers,
 };
 
 /** Needs no sign-in. */

@@ -1,5 +1,7 @@
 import type { ApiKey, Member, Role, Tenant, TenantId, User, UserId } from "../src/api/generated/types";
+import { queueSeed } from "./queue-seed.ts";
 import { studioSeed } from "./studio-seed.ts";
+import { webhookSeed } from "./webhook-seed.ts";
 import { type Account, daysAgo, makeId, type World } from "./world.ts";
 
 const tenant = (n: number, name: string, state: Tenant["state"] = "active"): Tenant => ({
@@ -202,6 +204,8 @@ export function makeWorld(): World {
     ],
     providers: [{ id: "studio", name: "Northlight SSO", path: "/v1/sign-in/studio" }],
     ...studioSeed(northlight.id, halden.id, mira.user.id),
+    ...webhookSeed(northlight.id, { mira: mira.user.id, tomas: tomas.user.id, gone: paul.user.id }),
+    ...queueSeed(northlight.id, { mira: mira.user.id, gone: paul.user.id }),
     provoked: [],
     answered: new Map(),
     logs: new Set(),

@@ -18,6 +18,7 @@ import type {
 } from "../src/api/generated/types";
 import { historyOf } from "./history.ts";
 import { stockSeed } from "./stock-seed.ts";
+import { usageSeed } from "./usage-seed.ts";
 import { daysAgo, hoursAgo, type Kept, makeId, makeSortedId, type World } from "./world.ts";
 
 const at = { created_at: daysAgo(200), updated_at: daysAgo(20) };
@@ -472,29 +473,21 @@ const limits: Limits = {
   own_images: false,
 };
 
-const monthStart = () => {
-  const today = new Date();
-  return new Date(Date.UTC(today.getUTCFullYear(), today.getUTCMonth(), 1));
-};
-const monthEnd = () => {
-  const from = monthStart();
-  return new Date(Date.UTC(from.getUTCFullYear(), from.getUTCMonth() + 1, 1));
-};
-
+/** What was spent of it follows from the usage. */
 const budget = (): Budget => ({
-  terms: { amount: "600.00", currency: "USD", warn_percents: [80], at_limit: "stop" },
-  from: monthStart().toISOString(),
-  renews_at: monthEnd().toISOString(),
-  spent: "187.40",
-  spent_running: "182.10",
-  spent_held: "5.30",
-  rate_per_hour: "3.57",
+  terms: { amount: "500.00", currency: "USD", warn_percents: [50, 80], at_limit: "stop" },
+  from: "",
+  renews_at: "",
+  spent: "0",
+  spent_running: "0",
+  spent_held: "0",
+  rate_per_hour: "0",
   runs_out_at: null,
-  steps: [{ percent: 80, amount: "480.00", reached_at: null, expected_at: null }],
+  steps: [],
   starts_refused: false,
   refused_until: null,
-  max_rate_per_hour: "20.00",
-  worst_overspend: "0.40",
+  max_rate_per_hour: null,
+  worst_overspend: null,
 });
 
 /** The instances of the studios, and all that one needs to start more. */
@@ -513,5 +506,6 @@ export function studioSeed(studio: TenantId, other: TenantId, mira: UserId) {
     limits: structuredClone(limits),
     budget: budget(),
     events: historyOf(instances, mira),
+    ...usageSeed(studio, instances),
   } satisfies Partial<World>;
 }

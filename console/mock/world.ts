@@ -30,7 +30,10 @@ import type {
   UserId,
 } from "../src/api/generated/types";
 import type { ProblemSlug } from "../src/api/problem";
+import type { QueueWorld } from "./queue-seed.ts";
 import type { OperationName } from "./types.ts";
+import type { UsageWorld } from "./usage-seed.ts";
+import type { WebhookWorld } from "./webhook-seed.ts";
 
 export interface Account {
   user: User;
@@ -75,7 +78,7 @@ export interface Stream {
 }
 
 /** All that the stand-in knows. One per test, so that they do not disturb each other. */
-export interface World {
+export interface World extends UsageWorld, WebhookWorld, QueueWorld {
   accounts: Account[];
   tenants: Tenant[];
   members: Map<TenantId, Member[]>;

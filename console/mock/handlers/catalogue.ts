@@ -1,6 +1,6 @@
 import type { Use } from "../../src/api/generated/types";
 import type { Handlers } from "../handlers.ts";
-import { type Context, Refusal } from "../types.ts";
+import type { Context } from "../types.ts";
 import type { World } from "../world.ts";
 
 /** Whether it counts: those that are not stopped, or hold their unit. */
@@ -21,8 +21,4 @@ export function usedBy({ world, caller }: Context): Use {
 
 export const catalogueHandlers = {
   getQuota: (context) => ({ limits: context.world.limits, used: usedBy(context) }),
-  getBudget: ({ world, caller }) => {
-    if (!world.budget || world.tenants[0]?.id !== caller.session.tenant_id) throw new Refusal("not-found");
-    return world.budget;
-  },
 } satisfies Partial<Handlers>;

@@ -63,6 +63,7 @@ export function makeStorage(context: Context, order: NewStorage, at = "") {
 }
 
 export const storageHandlers = {
+  getStorageQuota: (context) => ({ limits: most, used: used(context) }),
   listStorages: (context) =>
     pageOf(
       own(context)

@@ -4,6 +4,8 @@ import {
   Component,
   Cpu,
   HardDrive,
+  Gauge,
+  Inbox,
   KeyRound,
   Layers,
   type LucideIcon,
@@ -11,10 +13,12 @@ import {
   MonitorSmartphone,
   Plus,
   Server,
+  ReceiptText,
   ShieldCheck,
   Tag,
   UserRound,
   Users,
+  Webhook,
 } from "lucide-react";
 import type { Me } from "@/api/generated/types";
 import type { PlainKey } from "@/i18n";
@@ -34,8 +38,12 @@ export interface Page {
 const pages: readonly Page[] = [
   { to: "/instances", label: "nav.instances", icon: Boxes, key: "i", group: "work", for: "tenant" },
   { to: "/instances/new", label: "nav.startInstance", icon: Plus, key: "n", for: "tenant" },
+  { to: "/usage", label: "nav.usage", icon: ReceiptText, key: "u", group: "studio", for: "tenant" },
+  { to: "/usage/limits", label: "nav.usageLimits", icon: Gauge, for: "tenant" },
   { to: "/members", label: "nav.members", icon: Users, key: "m", group: "studio", for: "tenant" },
   { to: "/api-keys", label: "nav.keys", icon: KeyRound, key: "k", group: "studio", for: "tenant" },
+  { to: "/webhooks", label: "nav.webhooks", icon: Webhook, key: "w", group: "studio", for: "tenant" },
+  { to: "/message-queue", label: "nav.queue", icon: Inbox, key: "q", group: "studio", for: "tenant" },
   { to: "/account", label: "nav.accountProfile", icon: UserRound, key: "a", for: "person" },
   { to: "/account/sign-in", label: "nav.accountSignIn", icon: ShieldCheck, for: "person" },
   { to: "/account/sessions", label: "nav.accountSessions", icon: MonitorSmartphone, for: "person" },

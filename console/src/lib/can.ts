@@ -10,6 +10,10 @@ const needs = {
   "instances.write": "member",
   "storages.write": "member",
   "jobs.write": "member",
+  "webhooks.write": "member",
+  "webhooks.takeOver": "owner",
+  "queue.write": "member",
+  "queue.takeOver": "owner",
 } as const satisfies Record<string, Role>;
 
 export type Action = keyof typeof needs;

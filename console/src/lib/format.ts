@@ -7,6 +7,8 @@ import {
   formatSeconds,
   formatSpan,
   formatTime,
+  formatUtcDay,
+  formatUtcMonth,
   formatWeekday,
 } from "./time";
 
@@ -39,6 +41,8 @@ export function useFormat() {
       items.filter(Boolean).join(language === "zh-CN" ? "" : " "),
     list: (items: readonly string[]) => new Intl.ListFormat(language).format(items),
     day: (at: string) => formatDay(at, language),
+    utcDay: (day: string) => formatUtcDay(day, language),
+    utcMonth: (at: string | number) => formatUtcMonth(at, language),
     relative: (at: string, now: number) => formatRelative(at, now, language),
   };
 }

@@ -21,6 +21,15 @@ export const perDay = (pricePerHour: string): Amount => parseAmount(pricePerHour
 export const isOver = (limit: string, used: string | undefined, added: string): boolean =>
   parseAmount(used ?? "0") + parseAmount(added) > parseAmount(limit);
 
+/** How much of the whole it is: 0 to 1, to four digits; 1 of nothing. */
+export const partOf = (part: string, whole: string): number => shareOf(parseAmount(part), parseAmount(whole));
+
+export const shareOf = (part: Amount, whole: Amount): number =>
+  whole > 0n ? Number((part * 10_000n) / whole) / 10_000 : 1;
+
+export const isSome = (amount: Amount | string): boolean =>
+  (typeof amount === "string" ? parseAmount(amount) : amount) > 0n;
+
 export const minus = (a: string, b: string): Amount => parseAmount(a) - parseAmount(b);
 
 /** Sums of different currencies are never added. */
@@ -43,6 +52,9 @@ export const ratesOf = (items: readonly { currency: string; price_per_hour: stri
 export const monthlyOf = (
   items: readonly { currency: string; price_per_gib_month: string; size_gib: number }[],
 ): Totals => totalOf(items, (it) => parseAmount(it.price_per_gib_month) * BigInt(it.size_gib));
+
+/** As the API writes it: `12.5`. */
+export const toDecimal = (amount: Amount): string => asDecimal(amount).replace(/\.?0+$/, "");
 
 function asDecimal(amount: Amount): Intl.StringNumericLiteral {
   const positive = amount < 0n ? -amount : amount;

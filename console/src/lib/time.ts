@@ -80,5 +80,20 @@ export function formatDay(at: string, language: string): string {
   return new Intl.DateTimeFormat(locale(language), { dateStyle: "medium" }).format(new Date(at));
 }
 
+/** "Thu 26 Nov", of a day of UTC (`2026-11-26`). */
+export function formatUtcDay(day: string, language: string): string {
+  return new Intl.DateTimeFormat(locale(language), {
+    weekday: "short",
+    day: "numeric",
+    month: "short",
+    timeZone: "UTC",
+  }).format(new Date(day));
+}
+
+/** "November", of the month in UTC. */
+export function formatUtcMonth(at: string | number, language: string): string {
+  return new Intl.DateTimeFormat(locale(language), { month: "long", timeZone: "UTC" }).format(new Date(at));
+}
+
 /** English dates are written day first, as everywhere in the console. */
 const locale = (language: string) => (language === "en" ? "en-GB" : language);

@@ -38,6 +38,8 @@ export interface TableProps<Item> {
   /** A last row with sums, by the keys of the columns. */
   totals?: Record<string, ReactNode>;
   isChosen?: (item: Item) => boolean;
+  /** What is unfolded under the row. */
+  unfolded?: (item: Item) => ReactNode;
   /** There are more: called when the last rows come into view. */
   onEnd?: (() => void) | undefined;
 }
@@ -179,8 +181,10 @@ function OneRow<Item>({
   narrow,
   rowHeight = 56,
   isChosen,
+  unfolded,
 }: Rows<Item> & { item: Item; index: number }) {
   const isNarrow = useNarrow();
+  const more = unfolded?.(item);
   return (
     // biome-ignore lint/a11y/useSemanticElements: see Table
     // biome-ignore lint/a11y/useFocusableInteractive: its links and buttons are
@@ -213,6 +217,12 @@ function OneRow<Item>({
               {column.cell(item)}
             </div>
           ))}
+        </div>
+      )}
+      {more && (
+        // biome-ignore lint/a11y/useSemanticElements: see Table
+        <div role="cell" className="px-4 pb-3">
+          {more}
         </div>
       )}
     </div>

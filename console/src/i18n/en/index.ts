@@ -25,4 +25,7 @@ export const late = {
   instance: async () => (await import("./instance")).instance,
   start: async () => (await import("./start")).start,
   stock: async () => (await import("./stock")).stock,
+  usage: async () => (await import("./usage")).usage,
+  webhooks: async () => (await import("./webhooks")).webhooks,
+  queue: async () => (await import("./queue")).queue,
 };

@@ -57,7 +57,6 @@ export const keys = {
   deleted: "The key “{name}” is deleted",
   submit: "Create",
   shownTitle: "The key “{name}”",
-  shownOnce: "Copy it now: it is not shown again.",
   shownTry: "Try it",
   copyKey: "Copy the key",
   copyTry: "Copy the command",

@@ -58,7 +58,6 @@ export const keys: Full["keys"] = {
   deleted: "已删除密钥“{name}”",
   submit: "创建",
   shownTitle: "密钥“{name}”",
-  shownOnce: "请立即复制，之后不会再次显示。",
   shownTry: "试一试",
   copyKey: "复制密钥",
   copyTry: "复制命令",

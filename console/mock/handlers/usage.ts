@@ -1,0 +1,24 @@
+import type { Handlers } from "../handlers.ts";
+import { pageOf } from "../page.ts";
+import { Refusal } from "../types.ts";
+import { budgetOf, usageOf } from "../usage.ts";
+
+const DAY = 86_400_000;
+
+const wrong = (detail: string) => new Refusal("invalid-field", { errors: [{ pointer: "/from", detail }] });
+
+export const usageHandlers = {
+  listUsage: ({ world, caller, query }) => {
+    const to = query.to ? Date.parse(query.to) : Date.now();
+    const from = query.from ? Date.parse(query.from) : to - 30 * DAY;
+    if (from >= to) throw wrong("must be before `to`");
+    if (to - from > 366 * DAY) throw wrong("must be at most 366 days before `to`");
+    const by = query.group_by ?? "instance";
+    return pageOf(usageOf(world, caller.session.tenant_id, { from, to, by }), query);
+  },
+  getBudget: ({ world, caller }) => {
+    const { tenant_id } = caller.session;
+    if (!world.budget || !tenant_id || world.tenants[0]?.id !== tenant_id) throw new Refusal("not-found");
+    return budgetOf(world, tenant_id, world.budget);
+  },
+} satisfies Partial<Handlers>;

@@ -1,0 +1,26 @@
+import { useQuery } from "@tanstack/react-query";
+import type { ApiKeyId, UserId } from "@/api/generated/types";
+import { people } from "@/api/instances/details";
+import { useMe } from "@/api/session";
+import { tenantOf } from "@/app/needs-tenant";
+import { useText } from "@/i18n";
+
+interface Made {
+  created_by: UserId | null;
+  created_by_key: ApiKeyId | null;
+}
+
+/** With whose rights it ends, for a person. */
+export function useMakerName(): (it: Made) => string {
+  const { t } = useText();
+  const me = useMe();
+  const { data: names } = useQuery(people(tenantOf(me)));
+  return ({ created_by, created_by_key }) => {
+    if (!created_by) return t("ui.makerStudio");
+    const name =
+      created_by === me.user.id
+        ? me.user.display_name
+        : (names?.get(created_by) ?? (names ? t("ui.makerFormer") : ""));
+    return created_by_key ? t("ui.makerKey", { name }) : name;
+  };
+}

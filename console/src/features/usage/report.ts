@@ -1,0 +1,62 @@
+import type { UsageGroup } from "@/api/generated/types";
+import { type Amount, parseAmount, type Totals, totalOf } from "@/lib/money";
+import { DAY, dayOf, midnight, type Window } from "./period";
+
+export const groupings = ["day", "spec", "instance", "kind"] as const;
+export type Grouping = (typeof groupings)[number];
+
+export const sumOf = (groups: readonly UsageGroup[]): Totals =>
+  totalOf(groups, (group) => parseAmount(group.amount));
+
+export const secondsOf = (groups: readonly UsageGroup[], kind: "running_seconds" | "held_seconds") =>
+  groups.reduce((sum, group) => sum + group[kind], 0);
+
+const order: Record<Grouping, (a: UsageGroup, b: UsageGroup) => number> = {
+  day: (a, b) => b.group.localeCompare(a.group),
+  spec: byAmount,
+  instance: byAmount,
+  kind: byAmount,
+};
+
+function byAmount(a: UsageGroup, b: UsageGroup): number {
+  const difference = parseAmount(b.amount) - parseAmount(a.amount);
+  if (difference !== 0n) return difference > 0n ? 1 : -1;
+  return a.group.localeCompare(b.group);
+}
+
+/** The newest day or the dearest first. A list that is not whole yet keeps the order in which it comes. */
+export const sorted = (groups: readonly UsageGroup[], by: Grouping, isWhole: boolean): UsageGroup[] =>
+  isWhole ? [...groups].sort(order[by]) : [...groups];
+
+export interface Forecast {
+  currency: string;
+  amount: Amount;
+  /** What a day costs on average. */
+  perDay: Amount;
+  /** Of so many days. */
+  days: number;
+}
+
+const FEWEST_DAYS = 3;
+const MOST_DAYS = 7;
+
+/**
+ * What the period costs by its end: what it has cost, and for the rest per day the average of its last whole days, at most seven.
+ * Null when it is over, has fewer than three whole days, or its costs are in several currencies.
+ */
+export function forecastOf(days: readonly UsageGroup[], { from, to, end }: Window): Forecast | null {
+  const today = midnight(to);
+  const whole = Math.min(MOST_DAYS, Math.round((today - from) / DAY));
+  const [[currency, spent] = [], ...others] = sumOf(days);
+  if (to >= end || whole < FEWEST_DAYS || currency === undefined || others.length > 0) return null;
+  const since = dayOf(today - whole * DAY);
+  const counted = days.filter((it) => it.group >= since && it.group < dayOf(today));
+  const cost = counted.reduce((sum, it) => sum + parseAmount(it.amount), 0n);
+  const rest = BigInt(Math.round((end - to) / 1000));
+  return {
+    currency,
+    days: whole,
+    perDay: cost / BigInt(whole),
+    amount: (spent ?? 0n) + (cost * rest) / (BigInt(whole) * BigInt(DAY / 1000)),
+  };
+}

@@ -1,0 +1,168 @@
+import { Link } from "@tanstack/react-router";
+import type { UsageGroup } from "@/api/generated/types";
+import { useText } from "@/i18n";
+import { useFormat } from "@/lib/format";
+import { shortId } from "@/lib/ids";
+import { parseAmount, shareOf } from "@/lib/money";
+import { ButtonLink } from "@/ui/button";
+import { Empty } from "@/ui/page";
+import { type Column, Table } from "@/ui/table";
+import type { Named } from "./names";
+import { type Grouping, secondsOf, sumOf } from "./report";
+
+interface Props {
+  groups: readonly UsageGroup[];
+  /** Of the whole window, also while not all rows are here. */
+  kinds: readonly UsageGroup[];
+  by: Grouping;
+  nameOf: (group: UsageGroup) => Named;
+  onEnd: (() => void) | undefined;
+}
+
+/** What the sum is made of. */
+export function UsageTable({ groups, kinds, by, nameOf, onEnd }: Props) {
+  const { t, language } = useText();
+  const { money, total } = useFormat();
+  const hours = useHours();
+  const sums = sumOf(kinds);
+  const heads = {
+    day: t("usage.byDay"),
+    spec: t("usage.bySpec"),
+    instance: t("usage.byInstance"),
+    kind: t("usage.byKind"),
+  };
+  const percent = new Intl.NumberFormat(language, { style: "percent", maximumFractionDigits: 1 });
+  const part = ({ amount, currency }: UsageGroup) => {
+    const sum = sums.get(currency);
+    return sum === undefined ? 0 : shareOf(parseAmount(amount), sum);
+  };
+  const name = (group: UsageGroup) => (
+    <Name group={group} by={by} named={by === "instance" ? nameOf(group) : null} />
+  );
+  const cost = (group: UsageGroup) => (
+    <span className="num font-medium text-sm">{money(group.amount, group.currency)}</span>
+  );
+  const columns: Column<UsageGroup>[] = [
+    { key: "group", label: heads[by], width: "minmax(9rem, 1fr)", cell: name },
+    {
+      key: "running",
+      label: t("usage.running"),
+      width: "5.5rem",
+      end: true,
+      cell: (group) => <span className="num text-ink-2 text-sm">{hours(group.running_seconds)}</span>,
+    },
+    {
+      key: "held",
+      label: t("usage.held"),
+      width: "4.5rem",
+      end: true,
+      cell: (group) => <span className="num text-ink-2 text-sm">{hours(group.held_seconds)}</span>,
+    },
+    {
+      key: "share",
+      label: t("usage.share"),
+      width: "8.5rem",
+      cell: (group) => <Share part={part(group)} text={percent.format(part(group))} />,
+    },
+    { key: "cost", label: t("usage.cost"), width: "5.5rem", end: true, cell: cost },
+  ];
+  return (
+    <Table
+      label={t("usage.tableOf", { group: heads[by] })}
+      items={groups}
+      columns={columns}
+      rowKey={(group) => `${group.group} ${group.currency}`}
+      rowHeight={44}
+      onEnd={onEnd}
+      empty={
+        <Empty
+          title={t("usage.emptyTitle")}
+          actions={<ButtonLink to="/instances/new">{t("usage.emptyStart")}</ButtonLink>}
+        >
+          {t("usage.emptyHint")}
+        </Empty>
+      }
+      footer={
+        <span className="num flex flex-wrap justify-between gap-x-4">
+          <span>
+            {onEnd
+              ? t("usage.rowsSoFar", { count: groups.length })
+              : t("usage.rows", { count: groups.length })}
+            {` · ${t("usage.running")} ${hours(secondsOf(kinds, "running_seconds"))}`}
+            {secondsOf(kinds, "held_seconds") > 0 &&
+              ` · ${t("usage.held")} ${hours(secondsOf(kinds, "held_seconds"))}`}
+          </span>
+          <span className="font-medium text-ink">
+            {t("usage.total")} {total(sums)}
+          </span>
+        </span>
+      }
+      narrow={(group) => (
+        <div className="grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-4 gap-y-1">
+          {name(group)}
+          {cost(group)}
+          <Share part={part(group)} text={percent.format(part(group))} />
+          <span className="num text-right text-ink-3 text-xs">
+            {hours(group.running_seconds + group.held_seconds)}
+          </span>
+        </div>
+      )}
+    />
+  );
+}
+
+function Name({ group, by, named }: { group: UsageGroup; by: Grouping; named: Named | null }) {
+  const { t } = useText();
+  const { utcDay } = useFormat();
+  if (by === "day") return <span className="num text-sm">{utcDay(group.group)}</span>;
+  if (by === "kind")
+    return (
+      <span className="text-sm">{group.group === "held" ? t("usage.kindHeld") : t("usage.kindRunning")}</span>
+    );
+  if (by === "spec")
+    return <span className="block truncate font-mono text-sm">{group.group || t("usage.none")}</span>;
+  const second = named?.spec ?? (named?.isDeleted ? t("usage.deleted") : t("usage.unknownInstance"));
+  return (
+    <span className="block min-w-0">
+      {named?.spec ? (
+        <Link
+          to="/instances/$id"
+          params={{ id: group.group }}
+          className="block truncate font-medium text-sm hover:underline"
+        >
+          {named.name}
+        </Link>
+      ) : (
+        <span className="block truncate text-sm" title={group.group}>
+          {named?.name ?? <span className="font-mono">{shortId(group.group)}</span>}
+        </span>
+      )}
+      <span
+        className={
+          named?.spec ? "block truncate font-mono text-ink-3 text-xs" : "block truncate text-ink-3 text-xs"
+        }
+      >
+        {second}
+      </span>
+    </span>
+  );
+}
+
+/** "212.1 h"; "–" for none. */
+function useHours() {
+  const { t, language } = useText();
+  const format = new Intl.NumberFormat(language, { maximumFractionDigits: 1 });
+  return (seconds: number) =>
+    seconds > 0 ? t("usage.hours", { hours: format.format(Math.max(0.1, seconds / 3600)) }) : t("usage.none");
+}
+
+function Share({ part, text }: { part: number; text: string }) {
+  return (
+    <span className="num flex items-center gap-2 text-ink-3 text-xs">
+      <span className="block h-1.5 w-16 shrink-0 rounded-sm bg-wash" aria-hidden="true">
+        <span className="block h-full rounded-sm bg-ultra" style={{ width: `${part * 100}%` }} />
+      </span>
+      {text}
+    </span>
+  );
+}

@@ -1,0 +1,31 @@
+import { useInfiniteQuery } from "@tanstack/react-query";
+import type { WebhookId } from "@/api/generated/types";
+import { useText } from "@/i18n";
+import { StateMark } from "@/ui/state";
+import { useAttemptText } from "./attempt-text";
+import { deliveries } from "./queries";
+
+/** What the endpoint answered to the test that was sent last. */
+export function TestResult({ id, delivery }: { id: WebhookId; delivery: string | undefined }) {
+  const { t } = useText();
+  const textOf = useAttemptText();
+  const { data } = useInfiniteQuery({ ...deliveries(id), enabled: delivery !== undefined });
+  const sent = data?.pages.flatMap((page) => page.items).find((it) => it.id === delivery);
+  const last = sent?.attempts.at(-1);
+  const result = () => {
+    if (sent?.type !== "webhook.test") return null;
+    if (!last) return <StateMark mark="moves">{t("webhooks.testing")}</StateMark>;
+    if (sent.state === "delivered")
+      return (
+        <StateMark mark="runs">
+          {t("webhooks.testWorks", { status: String(last.status ?? ""), time: last.milliseconds })}
+        </StateMark>
+      );
+    return <StateMark mark="failed">{t("webhooks.testFails", { why: textOf(last) })}</StateMark>;
+  };
+  return (
+    <div role="status" className="mb-4 empty:mb-0">
+      {result()}
+    </div>
+  );
+}
