@@ -102,10 +102,10 @@ const drafts = (farm: string, old: string): Draft[] => [
 ];
 
 /** Two programs that submit jobs, and what of theirs was refused. */
-export function queueSeed(tenant: TenantId, { mira, gone }: { mira: UserId; gone: UserId }): QueueWorld {
+export function queueSeed(tenant: TenantId, { mira, tomas }: { mira: UserId; tomas: UserId }): QueueWorld {
   const farm = credentialOf(tenant, 1, daysAgo(64), { name: "render farm", created_by: mira });
   const old = credentialOf(tenant, 2, daysAgo(170), { name: "asset pipeline", created_by: null });
-  const lab = credentialOf(tenant, 3, daysAgo(20), { name: "lighting lab", created_by: gone });
+  const lab = credentialOf(tenant, 3, daysAgo(20), { name: "lighting lab", created_by: tomas });
   return {
     mqCredentials: [old, farm, lab],
     dead: drafts(farm.id, old.id).map(({ ago, ...draft }, i) => ({

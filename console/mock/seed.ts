@@ -205,7 +205,7 @@ export function makeWorld(): World {
     providers: [{ id: "studio", name: "Northlight SSO", path: "/v1/sign-in/studio" }],
     ...studioSeed(northlight.id, halden.id, mira.user.id),
     ...webhookSeed(northlight.id, { mira: mira.user.id, tomas: tomas.user.id, gone: paul.user.id }),
-    ...queueSeed(northlight.id, { mira: mira.user.id, gone: paul.user.id }),
+    ...queueSeed(northlight.id, { mira: mira.user.id, tomas: tomas.user.id }),
     provoked: [],
     answered: new Map(),
     logs: new Set(),

@@ -65,7 +65,7 @@ export const money: Picture[] = [
   },
   ofWebhook("render.northlight"),
   ofWebhook("chat.northlight", async (page) => {
-    await page.locator("button[aria-expanded]").nth(1).click();
+    await page.locator("[role=table] button[aria-label][aria-expanded]").nth(1).click();
     await page.getByRole("list").last().waitFor();
   }),
   ofWebhook("pipeline-2.northlight"),

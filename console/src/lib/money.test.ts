@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { costOf, formatMoney, parseAmount } from "./money";
+import { costOf, formatMoney, inCents, parseAmount, toDecimal } from "./money";
 
 test("decimal strings stay exact", () => {
   expect(parseAmount("0.2")).toBe(200_000n);
@@ -30,4 +30,24 @@ test("a price below a cent does not read as nothing", () => {
 
 test("large amounts lose no cent", () => {
   expect(formatMoney(9_007_199_254_740_993_010_000n, "USD", "en")).toBe("$9,007,199,254,740,993.01");
+});
+
+test("what is shown in cents adds up to the sum that is shown", () => {
+  const exact = ["1.004", "2.004", "3.004", "0.0001", "9007199254740993.003"].map(parseAmount);
+  const shown = inCents(exact);
+  const sum = (amounts: readonly bigint[]) => amounts.reduce((all, one) => all + one, 0n);
+  expect(formatMoney(sum(shown), "USD", "en")).toBe(formatMoney(sum(exact), "USD", "en"));
+  expect(shown.map(toDecimal)).toEqual(["1.01", "2.01", "3", "0", "9007199254740993"]);
+  for (const [i, amount] of exact.entries())
+    expect(Math.abs(Number(amount - (shown[i] ?? 0n)))).toBeLessThan(10_000);
+  expect(inCents([])).toEqual([]);
+});
+
+test("decimals are written as the API writes them", () => {
+  expect(["0.000000", "12.500000", "100", "-0.1"].map((text) => toDecimal(parseAmount(text)))).toEqual([
+    "0",
+    "12.5",
+    "100",
+    "-0.1",
+  ]);
 });

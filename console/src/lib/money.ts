@@ -27,6 +27,26 @@ export const partOf = (part: string, whole: string): number => shareOf(parseAmou
 export const shareOf = (part: Amount, whole: Amount): number =>
   whole > 0n ? Number((part * 10_000n) / whole) / 10_000 : 1;
 
+const CENT = 10_000n;
+
+/**
+ * Amounts in whole cents whose sum is that of the exact ones in whole cents: those with the largest rests are rounded up. So what
+ * is shown adds up to the sum that is shown.
+ */
+export function inCents(amounts: readonly Amount[]): Amount[] {
+  const sum = amounts.reduce((all, amount) => all + amount, 0n);
+  const floors = amounts.map((amount) => amount / CENT);
+  const missing = Number((sum + CENT / 2n) / CENT - floors.reduce((all, floor) => all + floor, 0n));
+  const raised = new Set(
+    amounts
+      .map((amount, index) => ({ rest: amount % CENT, index }))
+      .sort((a, b) => Number(b.rest - a.rest) || a.index - b.index)
+      .slice(0, missing)
+      .map(({ index }) => index),
+  );
+  return floors.map((floor, index) => (floor + (raised.has(index) ? 1n : 0n)) * CENT);
+}
+
 export const isSome = (amount: Amount | string): boolean =>
   (typeof amount === "string" ? parseAmount(amount) : amount) > 0n;
 

@@ -1,10 +1,10 @@
+import { Link } from "@tanstack/react-router";
 import type { Budget } from "@/api/generated/types";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
 import { isSome, minus } from "@/lib/money";
-import { ButtonLink } from "@/ui/button";
 import { PriceTag } from "@/ui/money";
-import { Panel } from "@/ui/page";
+import { Panel, Section } from "@/ui/page";
 import { BudgetBar } from "./budget-bar";
 import { isSpent } from "./is-spent";
 
@@ -12,37 +12,44 @@ import { isSpent } from "./is-spent";
 export function BudgetCard({ budget }: { budget: Budget | null }) {
   const { t } = useText();
   const { money, utcMonth } = useFormat();
+  const link = (
+    <Link to="/usage/limits" className="text-sm text-ultra hover:underline">
+      {t("usage.budgetLink")}
+    </Link>
+  );
   if (!budget)
     return (
-      <Panel className="p-4">
-        <h2 className="font-medium">{t("usage.noBudget")}</h2>
-        <p className="mt-1 text-ink-2 text-sm">{t("usage.noBudgetHint")}</p>
-      </Panel>
+      <Section title={t("usage.budgetSection")} actions={link}>
+        <Panel className="p-4">
+          <p className="font-medium text-sm">{t("usage.noBudget")}</p>
+          <p className="mt-1 text-ink-2 text-xs">{t("usage.noBudgetHint")}</p>
+        </Panel>
+      </Section>
     );
   const { terms, spent } = budget;
-  const left = minus(terms.amount, spent);
   return (
-    <Panel className="p-4">
-      <h2 className="text-ink-2 text-sm">{t("usage.budget", { month: utcMonth(budget.from) })}</h2>
-      <p className="num mt-1 mb-3">
-        <span className="font-medium text-lg">{money(spent, terms.currency)}</span>{" "}
-        <span className="text-ink-2 text-sm">
-          {t("usage.budgetOf", { amount: money(terms.amount, terms.currency) })}
-        </span>
-      </p>
-      <BudgetBar budget={budget} />
-      <p className="num mt-3 text-ink-2 text-sm">
-        {isSome(left) ? t("usage.budgetLeft", { left: money(left, terms.currency) }) : t("usage.budgetSpent")}
-        {" · "}
-        <PriceTag perHour={budget.rate_per_hour} currency={terms.currency} />
-      </p>
-      <p className="mt-1 mb-3 text-ink-3 text-xs">
-        <Outlook budget={budget} />
-      </p>
-      <ButtonLink small to="/usage/limits">
-        {t("usage.budgetLink")}
-      </ButtonLink>
-    </Panel>
+    <Section title={t("usage.budgetSection")} actions={link}>
+      <Panel className="p-4">
+        <p className="text-ink-2 text-xs">{t("usage.budget", { month: utcMonth(budget.from) })}</p>
+        <p className="num mt-0.5 mb-3">
+          <span className="font-medium text-lg">{money(spent, terms.currency)}</span>{" "}
+          <span className="text-ink-2 text-sm">
+            {t("usage.budgetOf", { amount: money(terms.amount, terms.currency) })}
+          </span>
+        </p>
+        <BudgetBar budget={budget} />
+        <p className="num mt-3 text-ink-2 text-sm">
+          {isSpent(budget)
+            ? t("usage.budgetSpent")
+            : t("usage.budgetLeft", { left: money(minus(terms.amount, spent), terms.currency) })}
+          {" · "}
+          <PriceTag perHour={budget.rate_per_hour} currency={terms.currency} />
+        </p>
+        <p className="mt-1 text-ink-3 text-xs">
+          <Outlook budget={budget} />
+        </p>
+      </Panel>
+    </Section>
   );
 }
 

@@ -1,6 +1,7 @@
 import type { Budget, BudgetStep } from "@/api/generated/types";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
+import { inCents, parseAmount } from "@/lib/money";
 import { Button } from "@/ui/button";
 import { PriceTag } from "@/ui/money";
 import { Empty, Panel, Section } from "@/ui/page";
@@ -59,9 +60,10 @@ function Spent({ budget }: { budget: Budget }) {
   const { t } = useText();
   const { money, time, utcMonth } = useFormat();
   const { terms } = budget;
+  const [running, held] = inCents([parseAmount(budget.spent_running), parseAmount(budget.spent_held)]);
   const facts: { name: string; value: React.ReactNode; hint?: string }[] = [
-    { name: t("usage.spentRunning"), value: money(budget.spent_running, terms.currency) },
-    { name: t("usage.spentHeld"), value: money(budget.spent_held, terms.currency) },
+    { name: t("usage.spentRunning"), value: money(running ?? budget.spent_running, terms.currency) },
+    { name: t("usage.spentHeld"), value: money(held ?? budget.spent_held, terms.currency) },
     {
       name: t("usage.rateNow"),
       value: <PriceTag perHour={budget.rate_per_hour} currency={terms.currency} />,
@@ -184,7 +186,7 @@ function AtLimit({ budget: { terms, renews_at } }: { budget: Budget }) {
   return (
     <Panel className="px-4 py-3">
       <h3 className="font-medium text-sm">{t("usage.atLimit")}</h3>
-      <ol className="mt-1 max-w-[68ch] list-decimal space-y-0.5 pl-5 text-ink-2 text-sm marker:text-ink-3">
+      <ol className="mt-1 list-decimal gap-x-10 space-y-0.5 pl-5 text-ink-2 text-sm marker:text-ink-3 md:columns-2 [&>li]:break-inside-avoid">
         {steps.map((step) => (
           <li key={step}>{step}</li>
         ))}

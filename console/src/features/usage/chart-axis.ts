@@ -28,11 +28,11 @@ export function barsOf(slots: readonly string[], days: readonly UsageGroup[], cu
 /** Only for the height of bars: what is said in figures stays exact. */
 export const asNumber = (amount: Amount) => Number(amount) / 1_000_000;
 
-/** The top of the scale: 1, 2 or 5 with zeros, at least the highest value. */
+/** The top of the scale: a round number, at least the highest value. */
 export function topOf(most: number): number {
   if (most <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(most));
-  return [1, 2, 2.5, 5, 10].map((step) => step * power).find((top) => top >= most) ?? most;
+  return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].map((step) => step * power).find((top) => top >= most) ?? most;
 }
 
 /** Days that have a label under them, and whether it names the month. */

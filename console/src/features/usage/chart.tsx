@@ -48,7 +48,10 @@ export default function CostChart({ window, days, currency, forecast }: Props) {
   };
   return (
     <figure className="px-4 pt-3 pb-2">
-      <figcaption className="num flex h-5 justify-end text-ink-2 text-sm">{readout()}</figcaption>
+      <figcaption className="num flex min-h-5 flex-wrap justify-between gap-x-4 text-sm">
+        <span className="text-ink-3">{t("usage.utc")}</span>
+        <span className="text-ink-2">{readout()}</span>
+      </figcaption>
       <div className="mt-2 grid grid-cols-[auto_minmax(0,1fr)] gap-x-2">
         <Axis top={top} currency={currency} language={language} />
         <div

@@ -10,6 +10,8 @@ export interface LimitRow {
   value: string;
   /** How much of it is used; null without a limit, or of nothing. */
   part: number | null;
+  /** Counts in the line above, too. */
+  isPart?: boolean;
 }
 
 const countPart = (used: number, limit: number | null | undefined) =>
@@ -52,7 +54,8 @@ export function useRows({ limits, used }: Quota, storages: StorageQuota): LimitR
       const count = used.gpus[model] ?? 0;
       return {
         key: model,
-        title: t("usage.limitModel", { model: modelName(model) }),
+        isPart: true,
+        title: modelName(model),
         value: value(count, limit),
         part: countPart(count, limit),
       };

@@ -19,7 +19,7 @@ import { NotInSum } from "./not-in-sum";
 import { type Choice, DAY, dayOf, type Window } from "./period";
 import { PeriodBar } from "./period-bar";
 import { queryOf, usage } from "./queries";
-import { type Forecast, forecastOf, groupings, sorted, sumOf } from "./report";
+import { type Forecast, forecastOf, groupings, rounded, sorted, sumOf } from "./report";
 import { UsageTable } from "./table";
 import { UsageTabs } from "./tabs";
 
@@ -38,11 +38,8 @@ export function UsagePage() {
   const [first] = pages;
   const { days, kinds } = first?.whole ?? { days: [], kinds: [] };
   const window = first?.window ?? { from: 0, to: 0, end: 0 };
-  const groups = sorted(
-    pages.flatMap((page) => page.groups),
-    by,
-    !list.hasNextPage,
-  );
+  const all = pages.flatMap((page) => page.groups);
+  const groups = sorted(list.hasNextPage ? all : rounded(all), by, !list.hasNextPage);
   const forecast = choice.period === undefined ? forecastOf(days, window) : null;
   const go = (search: Choice & { by?: typeof by }) =>
     void navigate({ search: { by: by === "day" ? undefined : by, ...search }, resetScroll: false });
@@ -69,15 +66,15 @@ export function UsagePage() {
           </>
         }
       >
-        <Sentence kinds={kinds} window={window} />
+        <Sentence kinds={rounded(kinds)} window={window} />
       </PageHead>
       <UsageTabs />
       <PeriodBar choice={choice} window={window} onChange={go} />
       <div className="grid items-start gap-x-6 gap-y-6 lg:grid-cols-[minmax(0,1fr)_17rem]">
         <div className="min-w-0">
-          <Section title={t("usage.costByDay")} hint={t("usage.utc")}>
+          <Section title={t("usage.costByDay")}>
             <Panel>
-              <Charts days={days} window={window} forecast={forecast} />
+              <Charts days={rounded(days)} window={window} forecast={forecast} />
               {choice.period === undefined && (
                 <ForecastLine forecast={forecast} window={window} hasUse={days.length > 0} />
               )}
@@ -85,6 +82,7 @@ export function UsagePage() {
           </Section>
           <Section
             title={t("usage.table")}
+            hint={list.hasNextPage ? undefined : t("usage.tableHint")}
             actions={
               <Segmented
                 label={t("usage.groupBy")}

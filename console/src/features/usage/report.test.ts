@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { UsageGroup } from "@/api/generated/types";
 import { csvOf } from "./csv";
-import { forecastOf, sorted, sumOf } from "./report";
+import { forecastOf, rounded, sorted, sumOf } from "./report";
 
 const group = (name: string, amount: string, more: Partial<UsageGroup> = {}): UsageGroup => ({
   group: name,
@@ -21,6 +21,11 @@ test("sums are exact, and of one currency each", () => {
     ["USD", 300_000n],
     ["EUR", 5_000_000n],
   ]);
+});
+
+test("what is shown adds up in each currency", () => {
+  const groups = [group("a", "0.004"), group("b", "0.004"), group("c", "0.009", { currency: "EUR" })];
+  expect(rounded(groups).map((it) => it.amount)).toEqual(["0.01", "0", "0.01"]);
 });
 
 test("a forecast is the average of the last whole days for the rest", () => {

@@ -1,5 +1,5 @@
 import type { UsageGroup } from "@/api/generated/types";
-import { type Amount, parseAmount, type Totals, totalOf } from "@/lib/money";
+import { type Amount, inCents, parseAmount, type Totals, toDecimal, totalOf } from "@/lib/money";
 import { DAY, dayOf, midnight, type Window } from "./period";
 
 export const groupings = ["day", "spec", "instance", "kind"] as const;
@@ -7,6 +7,18 @@ export type Grouping = (typeof groupings)[number];
 
 export const sumOf = (groups: readonly UsageGroup[]): Totals =>
   totalOf(groups, (group) => parseAmount(group.amount));
+
+/** The same in cents that add up, for what is shown; the file has every digit. */
+export function rounded(groups: readonly UsageGroup[]): UsageGroup[] {
+  const currencies = new Set(groups.map((it) => it.currency));
+  const shown = new Map<UsageGroup, string>();
+  for (const currency of currencies) {
+    const own = groups.filter((it) => it.currency === currency);
+    const cents = inCents(own.map((it) => parseAmount(it.amount)));
+    for (const [i, it] of own.entries()) shown.set(it, toDecimal(cents[i] ?? 0n));
+  }
+  return groups.map((it) => ({ ...it, amount: shown.get(it) ?? it.amount }));
+}
 
 export const secondsOf = (groups: readonly UsageGroup[], kind: "running_seconds" | "held_seconds") =>
   groups.reduce((sum, group) => sum + group[kind], 0);

@@ -36,6 +36,7 @@ export function UsageTable({ groups, kinds, by, nameOf, onEnd }: Props) {
     const sum = sums.get(currency);
     return sum === undefined ? 0 : shareOf(parseAmount(amount), sum);
   };
+  const most = Math.max(0, ...groups.map(part));
   const name = (group: UsageGroup) => (
     <Name group={group} by={by} named={by === "instance" ? nameOf(group) : null} />
   );
@@ -62,7 +63,7 @@ export function UsageTable({ groups, kinds, by, nameOf, onEnd }: Props) {
       key: "share",
       label: t("usage.share"),
       width: "8.5rem",
-      cell: (group) => <Share part={part(group)} text={percent.format(part(group))} />,
+      cell: (group) => <Share part={part(group)} most={most} text={percent.format(part(group))} />,
     },
     { key: "cost", label: t("usage.cost"), width: "5.5rem", end: true, cell: cost },
   ];
@@ -72,7 +73,7 @@ export function UsageTable({ groups, kinds, by, nameOf, onEnd }: Props) {
       items={groups}
       columns={columns}
       rowKey={(group) => `${group.group} ${group.currency}`}
-      rowHeight={44}
+      rowHeight={by === "instance" ? 44 : 36}
       onEnd={onEnd}
       empty={
         <Empty
@@ -101,7 +102,7 @@ export function UsageTable({ groups, kinds, by, nameOf, onEnd }: Props) {
         <div className="grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-4 gap-y-1">
           {name(group)}
           {cost(group)}
-          <Share part={part(group)} text={percent.format(part(group))} />
+          <Share part={part(group)} most={most} text={percent.format(part(group))} />
           <span className="num text-right text-ink-3 text-xs">
             {hours(group.running_seconds + group.held_seconds)}
           </span>
@@ -156,11 +157,15 @@ function useHours() {
     seconds > 0 ? t("usage.hours", { hours: format.format(Math.max(0.1, seconds / 3600)) }) : t("usage.none");
 }
 
-function Share({ part, text }: { part: number; text: string }) {
+/** Its bar compares it with the largest. */
+function Share({ part, most, text }: { part: number; most: number; text: string }) {
   return (
     <span className="num flex items-center gap-2 text-ink-3 text-xs">
       <span className="block h-1.5 w-16 shrink-0 rounded-sm bg-wash" aria-hidden="true">
-        <span className="block h-full rounded-sm bg-ultra" style={{ width: `${part * 100}%` }} />
+        <span
+          className="block h-full rounded-sm bg-ultra"
+          style={{ width: `${most > 0 ? (part / most) * 100 : 0}%` }}
+        />
       </span>
       {text}
     </span>

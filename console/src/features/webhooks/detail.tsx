@@ -52,9 +52,7 @@ export function WebhookPage({ id }: { id: WebhookId }) {
           </>
         }
       >
-        {it.events.length === 0
-          ? t("webhooks.sentenceAll")
-          : t("webhooks.sentenceSome", { count: it.events.length })}
+        <Sentence it={it} />
       </PageHead>
       <Facts it={it} />
       <Trouble it={it} />
@@ -74,22 +72,26 @@ export function WebhookPage({ id }: { id: WebhookId }) {
   );
 }
 
-function Facts({ it }: { it: Webhook }) {
+function Sentence({ it }: { it: Webhook }) {
   const { t } = useText();
   const now = useNow();
-  const { day, relative, time } = useFormat();
+  const { relative } = useFormat();
+  return it.last_success_at
+    ? t("webhooks.sentence", { time: relative(it.last_success_at, now) })
+    : t("webhooks.sentenceNever");
+}
+
+function Facts({ it }: { it: Webhook }) {
+  const { t } = useText();
+  const { day, time } = useFormat();
   const makerOf = useMakerName();
-  const facts: [string, ReactNode][] = [
+  const facts: (readonly [string, ReactNode])[] = [
     [t("webhooks.events"), it.events.length > 0 ? it.events.join(", ") : t("webhooks.allEvents")],
-    [t("webhooks.accepted"), it.last_success_at ? relative(it.last_success_at, now) : t("webhooks.never")],
     [t("webhooks.madeBy"), makerOf(it)],
-    [
-      t("webhooks.secret"),
-      it.previous_secret_until
-        ? t("webhooks.secretBoth", { time: time(it.previous_secret_until) })
-        : t("webhooks.secretOne"),
-    ],
     [t("webhooks.created"), day(it.created_at)],
+    ...(it.previous_secret_until
+      ? [[t("webhooks.secret"), t("webhooks.secretBoth", { time: time(it.previous_secret_until) })] as const]
+      : []),
   ];
   return (
     <dl className="num mb-5 flex flex-wrap gap-x-8 gap-y-3 text-sm">

@@ -28,6 +28,9 @@ export const problems = {
   "last-owner": "A studio needs an owner. Make another member an owner first.",
   "already-a-member": "This person is a member already. Change their role instead.",
   "too-many-invitations": "Too many invitations are open. Withdraw some, or wait until they are answered.",
+  "too-many-webhooks": "The studio has as many webhooks as it may have. Delete one that is no longer used.",
+  "too-many-mq-credentials":
+    "The studio has as many credentials as it may have. Delete one that is no longer used.",
   "too-many-attempts": "Too many attempts. Wait a minute, then try again.",
   "totp-enabled": "The second factor is on already. Remove it first.",
   "stock-exhausted": "No GPU of this kind is free. Choose another, or wait for a place.",

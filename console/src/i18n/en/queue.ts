@@ -35,7 +35,6 @@ export const queue = {
     "Programs that use it lose their connection, and cannot connect again. Jobs that they have submitted stay.",
   deleteVerb: "Delete",
   deleted: "“{name}” is deleted",
-  formerHint: "Their rights have ended or are about to end, and it with them. An owner can take it over.",
   shownTitle: "The credential “{name}”",
   copyPassword: "Copy the password",
   connection: "Connection",

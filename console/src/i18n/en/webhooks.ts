@@ -98,13 +98,9 @@ export const webhooks = {
   madeBy: "Ends with",
   created: "Added",
   secret: "Secret",
-  secretOne: "one",
   secretBoth: "two until {time}",
-  sentenceAll: "All events of jobs are sent here.",
-  sentenceSome: {
-    one: "{count} type of events is sent here.",
-    other: "{count} types of events are sent here.",
-  },
+  sentence: "It accepted a message {time}.",
+  sentenceNever: "It has not accepted a message yet.",
   failsTitle: "The endpoint has not accepted anything since {time}",
   failsHint:
     "Each message is tried eight times within a day. If it accepts nothing for three days, the webhook is switched off. Repair the endpoint, then send a test.",
@@ -153,5 +149,4 @@ export const webhooks = {
   verify: "Verify the signature",
   verifyHint:
     "Each message has three headers: webhook-id, webhook-timestamp, webhook-signature. The signature is HMAC-SHA256 of id.timestamp.body. Messages come at least once: drop those whose id you know.",
-  codeOwn: "Signs a message as the platform does, to try your endpoint from a shell.",
 } as const;

@@ -28,6 +28,8 @@ export const problems: Full["problems"] = {
   "last-owner": "工作室至少需要一位所有者。请先将其他成员设为所有者。",
   "already-a-member": "对方已是成员，可直接修改其角色。",
   "too-many-invitations": "待处理的邀请过多。请撤回部分邀请，或等待对方处理。",
+  "too-many-webhooks": "工作室的 Webhook 已达上限，请先删除不再使用的。",
+  "too-many-mq-credentials": "工作室的凭证已达上限，请先删除不再使用的。",
   "too-many-attempts": "尝试次数过多，请一分钟后再试。",
   "totp-enabled": "两步验证已开启，请先关闭。",
   "stock-exhausted": "没有空闲的此类 GPU。请换一种，或排队等候。",

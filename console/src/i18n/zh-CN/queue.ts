@@ -31,7 +31,6 @@ export const queue: Full["queue"] = {
   deleteHint: "使用它的程序会断开连接，并且无法重新连接。已提交的任务会保留。",
   deleteVerb: "删除",
   deleted: "已删除“{name}”",
-  formerHint: "其权限已经或即将终止，凭证也会随之失效。所有者可以接管。",
   shownTitle: "凭证“{name}”",
   copyPassword: "复制密码",
   connection: "连接",

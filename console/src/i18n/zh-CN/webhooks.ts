@@ -97,10 +97,9 @@ export const webhooks: Full["webhooks"] = {
   madeBy: "负责人",
   created: "添加时间",
   secret: "密钥",
-  secretOne: "一个",
   secretBoth: "{time}前为两个",
-  sentenceAll: "所有任务事件都会发送到这里。",
-  sentenceSome: { other: "{count} 种事件会发送到这里。" },
+  sentence: "{time}接收过消息。",
+  sentenceNever: "尚未接收过消息。",
   failsTitle: "自 {time}起，接收端没有接收任何消息",
   failsHint:
     "每条消息一天内最多尝试八次。连续三天没有接收任何消息时，Webhook 会被关闭。请修复接收端，然后发送测试。",
@@ -146,5 +145,4 @@ export const webhooks: Full["webhooks"] = {
   verify: "验证签名",
   verifyHint:
     "每条消息有三个请求头：webhook-id、webhook-timestamp、webhook-signature。签名是对 id.timestamp.body 的 HMAC-SHA256。消息至少送达一次：请丢弃 ID 已处理过的消息。",
-  codeOwn: "像平台一样为消息签名，用于在命令行测试接收端。",
 };
