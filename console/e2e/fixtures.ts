@@ -1,5 +1,5 @@
 import AxeBuilder from "@axe-core/playwright";
-import { test as base, expect, type Page } from "@playwright/test";
+import { test as base, expect, type Locator, type Page } from "@playwright/test";
 import type { Provocation } from "../mock/world";
 
 export type Person = "mira" | "tomas" | "ines" | "jonas" | "lena" | "mara";
@@ -103,6 +103,10 @@ export async function addAuthenticator(page: Page) {
   });
   return { devtools, authenticatorId };
 }
+
+/** One of a few choices side by side: their boxes are not seen, their labels are. */
+export const choose = (within: Page | Locator, name: string) =>
+  within.getByRole("radiogroup").getByText(name, { exact: true }).click();
 
 /** No fault that axe finds, in WCAG 2.2 AA. */
 export async function accessible(page: Page) {

@@ -1,4 +1,4 @@
-import { accessible, expect, fits, test } from "./fixtures";
+import { accessible, choose, expect, fits, test } from "./fixtures";
 
 test("a credential: created, its password and connection shown once, deleted", async ({ page, as }) => {
   await as("tomas");
@@ -16,7 +16,7 @@ test("a credential: created, its password and connection shown once, deleted", a
     shown.getByText(/^amqps:\/\/mqc_\w+:amq_[0-9a-f]{64}@mq\.atelier\.example:5671\/%2f$/),
   ).toBeVisible();
   await expect(shown.getByText(/import json, os, uuid, pika/)).toBeVisible();
-  await shown.getByRole("radio", { name: "Node" }).check();
+  await choose(shown, "Node");
   await expect(shown.getByText(/createConfirmChannel/)).toBeVisible();
   await accessible(page);
   await shown.getByRole("button", { name: "Done" }).click();
@@ -35,7 +35,7 @@ test("a refused message says why, unfolds, and is taken in again", async ({ page
   const refused = page.getByRole("table", { name: "Refused messages" });
   const missing = refused.getByRole("row", { name: /A file that it names does not exist/ });
   await expect(missing).toContainText("Upload the file, then take it in again.");
-  await missing.getByRole("button", { name: /Headers and body/ }).click();
+  await missing.getByRole("button", { name: /A file that it names/ }).click();
   await expect(page).toHaveURL(/message=/);
   await expect(missing.getByText('"prompt": "harbour at dawn, three boats, gouache"')).toBeVisible();
   await accessible(page);

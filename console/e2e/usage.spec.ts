@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { Page } from "@playwright/test";
-import { accessible, expect, fits, test } from "./fixtures";
+import { accessible, choose, expect, fits, test } from "./fixtures";
 
 /** Cents, so that nothing is lost. */
 const cents = (text: string) => Number(/\$([\d,]+\.\d\d)/.exec(text)?.[1]?.replace(/[,.]/g, ""));
@@ -31,12 +31,12 @@ test("each table adds up to the sum, and the file does to the last digit", async
     `$${(sum / 100).toFixed(2)}`,
   );
   for (const by of ["GPU", "Instance", "Kind"]) {
-    await page.getByRole("radio", { name: by, exact: true }).check();
+    await choose(page, by);
     await expect(table(page, by)).toBeVisible();
     expect(await total(page)).toBe(sum);
     expect(await shownSum(page, by)).toBe(sum);
   }
-  await page.getByRole("radio", { name: "Instance", exact: true }).check();
+  await choose(page, "Instance");
   await expect(table(page, "Instance").getByRole("link", { name: "poster-march" })).toBeVisible();
   const waits = page.waitForEvent("download");
   await page.getByRole("button", { name: "CSV" }).click();
@@ -53,15 +53,15 @@ test("each table adds up to the sum, and the file does to the last digit", async
 test("the period is in the address, and back leads to the one before", async ({ page, as }) => {
   await as("mira");
   await page.goto("/usage");
-  await page.getByRole("radio", { name: "Last month" }).check();
+  await choose(page, "Last month");
   await expect(page).toHaveURL("/usage?period=last-month");
   await expect(page.getByText(/^By the end of/)).toBeHidden();
-  await page.getByRole("radio", { name: "Own", exact: true }).check();
-  await page.getByLabel("From").fill("2026-09-07");
+  await choose(page, "Own");
+  await page.getByLabel("From", { exact: true }).fill("2026-09-07");
   await page.getByLabel("To", { exact: true }).fill("2026-09-13");
   await expect(page).toHaveURL(/from=%222026-09-07%22|from=2026-09-07/);
   await accessible(page);
-  await page.getByRole("radio", { name: "GPU", exact: true }).check();
+  await choose(page, "GPU");
   await expect(page).toHaveURL(/by=spec/);
   await page.goBack();
   await expect(page).not.toHaveURL(/by=spec/);

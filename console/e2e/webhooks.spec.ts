@@ -1,5 +1,5 @@
 import type { Page } from "@playwright/test";
-import { accessible, expect, fits, test } from "./fixtures";
+import { accessible, choose, expect, fits, test } from "./fixtures";
 
 const answers = (page: Page, host: string, status: number) =>
   page.request.post("/mock/change", { data: { endpoints: { [host]: status } } });
@@ -16,13 +16,13 @@ test("a webhook: added, its secret shown once, a test that fails, then one that 
   await page.keyboard.press("Enter");
   await expect(dialog.getByLabel("Address")).toHaveAccessibleDescription("Enter an address.");
   await dialog.getByLabel("Address").fill("https://hooks.studio.example/atelier");
-  await dialog.getByRole("radio", { name: "Chosen ones" }).check();
+  await choose(dialog, "Chosen ones");
   await expect(dialog.getByRole("checkbox", { name: /job\.succeeded/ })).toBeChecked();
   await accessible(page);
   await dialog.getByRole("button", { name: "Add", exact: true }).click();
   const shown = page.getByRole("dialog", { name: "The webhook is added" });
   await expect(shown.getByText(/^whsec_/)).toBeVisible();
-  await shown.getByRole("radio", { name: "curl" }).check();
+  await choose(shown, "curl");
   await expect(shown.getByText(/openssl dgst -sha256/)).toBeVisible();
   await accessible(page);
   await answers(page, "hooks.studio.example", 500);
@@ -63,7 +63,7 @@ test.describe("refusals", () => {
     await url.fill("http://example.com/hook");
     await page.keyboard.press("Enter");
     await expect(url).toHaveAccessibleDescription("The address must begin with https://.");
-    await page.getByRole("radio", { name: "Chosen ones" }).check();
+    await choose(page, "Chosen ones");
     await page.getByRole("checkbox", { name: /job\.expired/ }).check();
     await url.fill("https://10.1.2.3/hook");
     await url.press("Enter");

@@ -65,7 +65,7 @@ export const money: Picture[] = [
   },
   ofWebhook("render.northlight"),
   ofWebhook("chat.northlight", async (page) => {
-    await page.locator("[role=table] button[aria-label][aria-expanded]").nth(1).click();
+    await page.locator("[role=table] button[aria-expanded]:not([aria-haspopup])").nth(1).click();
     await page.getByRole("list").last().waitFor();
   }),
   ofWebhook("pipeline-2.northlight"),
@@ -81,7 +81,7 @@ export const money: Picture[] = [
     name: "queue-message",
     path: "/message-queue",
     person: "mira",
-    open: (page) => page.locator("[role=table] button[aria-expanded][aria-label]").nth(3).click(),
+    open: (page) => page.locator("[role=table] button[aria-expanded]:not([aria-haspopup])").nth(3).click(),
   },
   {
     name: "queue-secret",

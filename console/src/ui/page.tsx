@@ -32,7 +32,7 @@ export function PageHead({
           </p>
         )}
         <div className="flex flex-wrap items-center gap-x-4">
-          <h1 className="wrap-anywhere font-medium font-serif text-xl">{title}</h1>
+          <h1 className="wrap-anywhere min-w-0 font-medium font-serif text-xl">{title}</h1>
           {mark}
         </div>
         {children && <p className="num text-ink-2 text-sm">{children}</p>}

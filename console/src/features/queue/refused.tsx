@@ -29,7 +29,6 @@ export function Refused({
     <button
       type="button"
       aria-expanded={it.id === unfolded}
-      aria-label={`${t(`queue.codes.${it.code}`)} ${t("queue.unfold", { id: shortId(it.id) })}`}
       onClick={() => onUnfold(it.id === unfolded ? undefined : it.id)}
       className="group flex w-full min-w-0 cursor-pointer items-start gap-2 text-left"
     >

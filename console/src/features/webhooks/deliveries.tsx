@@ -40,7 +40,6 @@ export function Deliveries({ id, state, unfolded, onState, onUnfold }: Props) {
     <button
       type="button"
       aria-expanded={it.id === unfolded}
-      aria-label={t("webhooks.unfold", { id: `${it.type} ${shortId(it.message_id)}` })}
       onClick={() => onUnfold(it.id === unfolded ? undefined : it.id)}
       className="group flex min-h-7 w-full min-w-0 cursor-pointer items-center gap-2 text-left"
     >

@@ -4,20 +4,21 @@ import { type Form, useForm } from "@/lib/form";
 import { Checkbox, TextField } from "@/ui/field";
 import { Segmented } from "@/ui/segmented";
 
-export const eventTypes = [
-  "job.succeeded",
-  "job.failed",
-  "job.expired",
-  "job.cancelled",
-  "job.submitted",
-  "job.assigned",
-  "job.started",
-  "job.progress",
-  "job.changed",
-  "job.preempting",
-  "job.requeued",
-  "job.cancelling",
-] as const satisfies readonly JobEventType[];
+/** `job.succeeded` without its beginning. The ends come first. */
+const eventNames = [
+  "succeeded",
+  "failed",
+  "expired",
+  "cancelled",
+  "submitted",
+  "assigned",
+  "started",
+  "progress",
+  "changed",
+  "preempting",
+  "requeued",
+  "cancelling",
+] as const;
 
 export interface Values {
   url: string;
@@ -72,7 +73,7 @@ export function useWebhookForm(
 /** Where to, and which events. */
 export function WebhookFields({ form }: { form: Form<Values> }) {
   const { t } = useText();
-  const { which, events } = form.values;
+  const { which } = form.values;
   const url = form.text("url");
   return (
     <div className="space-y-4">
@@ -103,25 +104,30 @@ export function WebhookFields({ form }: { form: Form<Values> }) {
           <p className="mt-1 text-ink-3 text-xs">{t("webhooks.eventsAllHint")}</p>
         ) : (
           <div className="mt-3 grid gap-x-4 gap-y-2 md:grid-cols-2">
-            {eventTypes.map((type) => (
-              <Checkbox
-                key={type}
-                name={type === eventTypes[0] ? "events" : undefined}
-                checked={events.includes(type)}
-                onChange={(event) =>
-                  form.set(
-                    "events",
-                    event.target.checked ? [...events, type] : events.filter((it) => it !== type),
-                  )
-                }
-                label={<span className="font-mono">{type}</span>}
-                hint={t(`webhooks.eventHints.${type}`)}
-              />
+            {eventNames.map((name) => (
+              <EventBox key={name} name={name} form={form} />
             ))}
           </div>
         )}
         {form.errors.events && <p className="mt-2 text-vermilion text-xs">{form.errors.events}</p>}
       </fieldset>
     </div>
+  );
+}
+
+function EventBox({ name, form }: { name: (typeof eventNames)[number]; form: Form<Values> }) {
+  const { t } = useText();
+  const type = `job.${name}` as const;
+  const { events } = form.values;
+  return (
+    <Checkbox
+      name={name === eventNames[0] ? "events" : undefined}
+      checked={events.includes(type)}
+      onChange={(event) =>
+        form.set("events", event.target.checked ? [...events, type] : events.filter((it) => it !== type))
+      }
+      label={<span className="font-mono">{type}</span>}
+      hint={t(`webhooks.eventHints.${name}`)}
+    />
   );
 }

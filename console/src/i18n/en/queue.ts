@@ -51,7 +51,6 @@ export const queue = {
   from: "Credential",
   at: "Refused",
   reqNo: "Number",
-  unfold: "Headers and body of {id}",
   headers: "Headers",
   body: "Body",
   bodyCut: "The first 64 KiB of {size} KiB.",

@@ -46,7 +46,6 @@ export const queue: Full["queue"] = {
   from: "凭证",
   at: "拒绝时间",
   reqNo: "编号",
-  unfold: "{id} 的消息头与正文",
   headers: "消息头",
   body: "正文",
   bodyCut: "共 {size} KiB，显示前 64 KiB。",
