@@ -1,9 +1,10 @@
-import { useInfiniteQuery } from "@tanstack/react-query";
+import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
+import { useEffect } from "react";
 import type { WebhookId } from "@/api/generated/types";
 import { useText } from "@/i18n";
 import { StateMark } from "@/ui/state";
 import { useAttemptText } from "./attempt-text";
-import { deliveries } from "./queries";
+import { deliveries, webhook } from "./queries";
 
 /** What the endpoint answered to the test that was sent last. */
 export function TestResult({ id, delivery }: { id: WebhookId; delivery: string | undefined }) {
@@ -12,6 +13,12 @@ export function TestResult({ id, delivery }: { id: WebhookId; delivery: string |
   const { data } = useInfiniteQuery({ ...deliveries(id), enabled: delivery !== undefined });
   const sent = data?.pages.flatMap((page) => page.items).find((it) => it.id === delivery);
   const last = sent?.attempts.at(-1);
+  const client = useQueryClient();
+  const ended = sent?.ended_at;
+  useEffect(() => {
+    // whether the endpoint fails is known anew
+    if (ended) void client.invalidateQueries({ queryKey: webhook(id).queryKey, exact: true });
+  }, [client, id, ended]);
   const result = () => {
     if (sent?.type !== "webhook.test") return null;
     if (!last) return <StateMark mark="moves">{t("webhooks.testing")}</StateMark>;
