@@ -1,14 +1,10 @@
 import { test } from "./fixtures";
+import { money } from "./pictures/money";
 import { stock } from "./pictures/stock";
 import { studio } from "./pictures/studio";
 
 /** Each area has a file of its own. */
-const pictures = [...studio, ...stock];
-import { money } from "./pictures/money";
-import { studio } from "./pictures/studio";
-
-/** Each area has a file of its own. */
-const pictures = [...studio, ...money];
+const pictures = [...money, ...stock, ...studio];
 
 const looks = [
   { look: "light", theme: "light", language: "en", width: 1360 },

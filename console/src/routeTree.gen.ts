@@ -17,6 +17,7 @@ import { Route as AppAdminRouteImport } from './routes/_app/admin'
 import { Route as AppApiKeysRouteImport } from './routes/_app/api-keys'
 import { Route as AppInvitationsRouteImport } from './routes/_app/invitations'
 import { Route as AppMembersRouteImport } from './routes/_app/members'
+import { Route as AppMessageQueueRouteImport } from './routes/_app/message-queue'
 import { Route as AppAccountIndexRouteImport } from './routes/_app/account/index'
 import { Route as AppAccountSessionsRouteImport } from './routes/_app/account/sessions'
 import { Route as AppAccountSignInRouteImport } from './routes/_app/account/sign-in'
@@ -25,6 +26,10 @@ import { Route as AppAdminStorageSpecsRouteImport } from './routes/_app/admin/st
 import { Route as AppInstancesIndexRouteImport } from './routes/_app/instances/index'
 import { Route as AppInstancesIdRouteImport } from './routes/_app/instances/$id'
 import { Route as AppInstancesNewRouteImport } from './routes/_app/instances/new'
+import { Route as AppUsageIndexRouteImport } from './routes/_app/usage/index'
+import { Route as AppUsageLimitsRouteImport } from './routes/_app/usage/limits'
+import { Route as AppWebhooksIndexRouteImport } from './routes/_app/webhooks/index'
+import { Route as AppWebhooksIdRouteImport } from './routes/_app/webhooks/$id'
 import { Route as AppAdminDatacentersIndexRouteImport } from './routes/_app/admin/datacenters/index'
 import { Route as AppAdminDatacentersIdRouteImport } from './routes/_app/admin/datacenters/$id'
 import { Route as AppAdminGpuSpecsIndexRouteImport } from './routes/_app/admin/gpu-specs/index'
@@ -83,6 +88,11 @@ const AppMembersRoute = AppMembersRouteImport.update({
   path: '/members',
   getParentRoute: () => AppRoute,
 } as any)
+const AppMessageQueueRoute = AppMessageQueueRouteImport.update({
+  id: '/message-queue',
+  path: '/message-queue',
+  getParentRoute: () => AppRoute,
+} as any)
 const AppAccountIndexRoute = AppAccountIndexRouteImport.update({
   id: '/',
   path: '/',
@@ -121,6 +131,26 @@ const AppInstancesIdRoute = AppInstancesIdRouteImport.update({
 const AppInstancesNewRoute = AppInstancesNewRouteImport.update({
   id: '/instances/new',
   path: '/instances/new',
+  getParentRoute: () => AppRoute,
+} as any)
+const AppUsageIndexRoute = AppUsageIndexRouteImport.update({
+  id: '/usage/',
+  path: '/usage/',
+  getParentRoute: () => AppRoute,
+} as any)
+const AppUsageLimitsRoute = AppUsageLimitsRouteImport.update({
+  id: '/usage/limits',
+  path: '/usage/limits',
+  getParentRoute: () => AppRoute,
+} as any)
+const AppWebhooksIndexRoute = AppWebhooksIndexRouteImport.update({
+  id: '/webhooks/',
+  path: '/webhooks/',
+  getParentRoute: () => AppRoute,
+} as any)
+const AppWebhooksIdRoute = AppWebhooksIdRouteImport.update({
+  id: '/webhooks/$id',
+  path: '/webhooks/$id',
   getParentRoute: () => AppRoute,
 } as any)
 const AppAdminDatacentersIndexRoute =
@@ -223,14 +253,19 @@ export interface FileRoutesByFullPath {
   '/api-keys': typeof AppApiKeysRoute
   '/invitations': typeof AppInvitationsRoute
   '/members': typeof AppMembersRoute
+  '/message-queue': typeof AppMessageQueueRoute
   '/account/sessions': typeof AppAccountSessionsRoute
   '/account/sign-in': typeof AppAccountSignInRoute
   '/admin/stock': typeof AppAdminStockRoute
   '/admin/storage-specs': typeof AppAdminStorageSpecsRoute
   '/instances/$id': typeof AppInstancesIdRouteWithChildren
   '/instances/new': typeof AppInstancesNewRoute
+  '/usage/limits': typeof AppUsageLimitsRoute
+  '/webhooks/$id': typeof AppWebhooksIdRoute
   '/account/': typeof AppAccountIndexRoute
   '/instances/': typeof AppInstancesIndexRoute
+  '/usage/': typeof AppUsageIndexRoute
+  '/webhooks/': typeof AppWebhooksIndexRoute
   '/admin/datacenters/$id': typeof AppAdminDatacentersIdRoute
   '/admin/gpu-specs/$id': typeof AppAdminGpuSpecsIdRoute
   '/admin/gpu-specs/new': typeof AppAdminGpuSpecsNewRoute
@@ -256,14 +291,19 @@ export interface FileRoutesByTo {
   '/api-keys': typeof AppApiKeysRoute
   '/invitations': typeof AppInvitationsRoute
   '/members': typeof AppMembersRoute
+  '/message-queue': typeof AppMessageQueueRoute
   '/': typeof AppIndexRoute
   '/account/sessions': typeof AppAccountSessionsRoute
   '/account/sign-in': typeof AppAccountSignInRoute
   '/admin/stock': typeof AppAdminStockRoute
   '/admin/storage-specs': typeof AppAdminStorageSpecsRoute
   '/instances/new': typeof AppInstancesNewRoute
+  '/usage/limits': typeof AppUsageLimitsRoute
+  '/webhooks/$id': typeof AppWebhooksIdRoute
   '/account': typeof AppAccountIndexRoute
   '/instances': typeof AppInstancesIndexRoute
+  '/usage': typeof AppUsageIndexRoute
+  '/webhooks': typeof AppWebhooksIndexRoute
   '/admin/datacenters/$id': typeof AppAdminDatacentersIdRoute
   '/admin/gpu-specs/$id': typeof AppAdminGpuSpecsIdRoute
   '/admin/gpu-specs/new': typeof AppAdminGpuSpecsNewRoute
@@ -292,6 +332,7 @@ export interface FileRoutesById {
   '/_app/api-keys': typeof AppApiKeysRoute
   '/_app/invitations': typeof AppInvitationsRoute
   '/_app/members': typeof AppMembersRoute
+  '/_app/message-queue': typeof AppMessageQueueRoute
   '/_app/': typeof AppIndexRoute
   '/_app/account/sessions': typeof AppAccountSessionsRoute
   '/_app/account/sign-in': typeof AppAccountSignInRoute
@@ -299,8 +340,12 @@ export interface FileRoutesById {
   '/_app/admin/storage-specs': typeof AppAdminStorageSpecsRoute
   '/_app/instances/$id': typeof AppInstancesIdRouteWithChildren
   '/_app/instances/new': typeof AppInstancesNewRoute
+  '/_app/usage/limits': typeof AppUsageLimitsRoute
+  '/_app/webhooks/$id': typeof AppWebhooksIdRoute
   '/_app/account/': typeof AppAccountIndexRoute
   '/_app/instances/': typeof AppInstancesIndexRoute
+  '/_app/usage/': typeof AppUsageIndexRoute
+  '/_app/webhooks/': typeof AppWebhooksIndexRoute
   '/_app/admin/datacenters/$id': typeof AppAdminDatacentersIdRoute
   '/_app/admin/gpu-specs/$id': typeof AppAdminGpuSpecsIdRoute
   '/_app/admin/gpu-specs/new': typeof AppAdminGpuSpecsNewRoute
@@ -330,14 +375,19 @@ export interface FileRouteTypes {
     | '/api-keys'
     | '/invitations'
     | '/members'
+    | '/message-queue'
     | '/account/sessions'
     | '/account/sign-in'
     | '/admin/stock'
     | '/admin/storage-specs'
     | '/instances/$id'
     | '/instances/new'
+    | '/usage/limits'
+    | '/webhooks/$id'
     | '/account/'
     | '/instances/'
+    | '/usage/'
+    | '/webhooks/'
     | '/admin/datacenters/$id'
     | '/admin/gpu-specs/$id'
     | '/admin/gpu-specs/new'
@@ -363,14 +413,19 @@ export interface FileRouteTypes {
     | '/api-keys'
     | '/invitations'
     | '/members'
+    | '/message-queue'
     | '/'
     | '/account/sessions'
     | '/account/sign-in'
     | '/admin/stock'
     | '/admin/storage-specs'
     | '/instances/new'
+    | '/usage/limits'
+    | '/webhooks/$id'
     | '/account'
     | '/instances'
+    | '/usage'
+    | '/webhooks'
     | '/admin/datacenters/$id'
     | '/admin/gpu-specs/$id'
     | '/admin/gpu-specs/new'
@@ -398,6 +453,7 @@ export interface FileRouteTypes {
     | '/_app/api-keys'
     | '/_app/invitations'
     | '/_app/members'
+    | '/_app/message-queue'
     | '/_app/'
     | '/_app/account/sessions'
     | '/_app/account/sign-in'
@@ -405,8 +461,12 @@ export interface FileRouteTypes {
     | '/_app/admin/storage-specs'
     | '/_app/instances/$id'
     | '/_app/instances/new'
+    | '/_app/usage/limits'
+    | '/_app/webhooks/$id'
     | '/_app/account/'
     | '/_app/instances/'
+    | '/_app/usage/'
+    | '/_app/webhooks/'
     | '/_app/admin/datacenters/$id'
     | '/_app/admin/gpu-specs/$id'
     | '/_app/admin/gpu-specs/new'
@@ -490,6 +550,13 @@ declare module '@tanstack/react-router' {
       preLoaderRoute: typeof AppMembersRouteImport
       parentRoute: typeof AppRoute
     }
+    '/_app/message-queue': {
+      id: '/_app/message-queue'
+      path: '/message-queue'
+      fullPath: '/message-queue'
+      preLoaderRoute: typeof AppMessageQueueRouteImport
+      parentRoute: typeof AppRoute
+    }
     '/_app/account/': {
       id: '/_app/account/'
       path: '/'
@@ -544,6 +611,34 @@ declare module '@tanstack/react-router' {
       path: '/instances/new'
       fullPath: '/instances/new'
       preLoaderRoute: typeof AppInstancesNewRouteImport
+      parentRoute: typeof AppRoute
+    }
+    '/_app/usage/': {
+      id: '/_app/usage/'
+      path: '/usage'
+      fullPath: '/usage/'
+      preLoaderRoute: typeof AppUsageIndexRouteImport
+      parentRoute: typeof AppRoute
+    }
+    '/_app/usage/limits': {
+      id: '/_app/usage/limits'
+      path: '/usage/limits'
+      fullPath: '/usage/limits'
+      preLoaderRoute: typeof AppUsageLimitsRouteImport
+      parentRoute: typeof AppRoute
+    }
+    '/_app/webhooks/': {
+      id: '/_app/webhooks/'
+      path: '/webhooks'
+      fullPath: '/webhooks/'
+      preLoaderRoute: typeof AppWebhooksIndexRouteImport
+      parentRoute: typeof AppRoute
+    }
+    '/_app/webhooks/$id': {
+      id: '/_app/webhooks/$id'
+      path: '/webhooks/$id'
+      fullPath: '/webhooks/$id'
+      preLoaderRoute: typeof AppWebhooksIdRouteImport
       parentRoute: typeof AppRoute
     }
     '/_app/admin/datacenters/': {
@@ -755,10 +850,15 @@ interface AppRouteChildren {
   AppApiKeysRoute: typeof AppApiKeysRoute
   AppInvitationsRoute: typeof AppInvitationsRoute
   AppMembersRoute: typeof AppMembersRoute
+  AppMessageQueueRoute: typeof AppMessageQueueRoute
   AppIndexRoute: typeof AppIndexRoute
   AppInstancesIdRoute: typeof AppInstancesIdRouteWithChildren
   AppInstancesNewRoute: typeof AppInstancesNewRoute
+  AppUsageLimitsRoute: typeof AppUsageLimitsRoute
+  AppWebhooksIdRoute: typeof AppWebhooksIdRoute
   AppInstancesIndexRoute: typeof AppInstancesIndexRoute
+  AppUsageIndexRoute: typeof AppUsageIndexRoute
+  AppWebhooksIndexRoute: typeof AppWebhooksIndexRoute
   AppInstancesIdOpenRoute: typeof AppInstancesIdOpenRoute
 }
 
@@ -768,10 +868,15 @@ const AppRouteChildren: AppRouteChildren = {
   AppApiKeysRoute: AppApiKeysRoute,
   AppInvitationsRoute: AppInvitationsRoute,
   AppMembersRoute: AppMembersRoute,
+  AppMessageQueueRoute: AppMessageQueueRoute,
   AppIndexRoute: AppIndexRoute,
   AppInstancesIdRoute: AppInstancesIdRouteWithChildren,
   AppInstancesNewRoute: AppInstancesNewRoute,
+  AppUsageLimitsRoute: AppUsageLimitsRoute,
+  AppWebhooksIdRoute: AppWebhooksIdRoute,
   AppInstancesIndexRoute: AppInstancesIndexRoute,
+  AppUsageIndexRoute: AppUsageIndexRoute,
+  AppWebhooksIndexRoute: AppWebhooksIndexRoute,
   AppInstancesIdOpenRoute: AppInstancesIdOpenRoute,
 }
 
