@@ -112,7 +112,7 @@ export const queue: Full["queue"] = {
   ruleTypeHint: "TP 训练，GC 生成，BC 批处理。",
   rulePriority: "priority",
   rulePriorityHint: "0 到 9，默认 5：0–2 后台，3–6 普通，7–9 紧急。",
-  ruleMore: "x-deadline, x-max-cost, group, x-progress",
+  ruleMore: "x-deadline、x-max-cost、group、x-progress（可选）",
   ruleMoreHint: "可选：时间；金额，如 0.5 USD；同属一个节点的任务组；coarse 表示上报进度。",
   ruleBody: "正文",
   ruleBodyHint: "包含 method 与 parameters 的 JSON，最大 512 KiB，其中参数最大 256 KiB。",

@@ -94,7 +94,7 @@ export const usage: Full["usage"] = {
   overspend: "最多超出",
   overspendHint: "按当前速度，到全部停止为止的花费。",
   steps: "提醒点",
-  step: "{percent}%",
+  step: "达到 {percent}%",
   stepAmount: "金额",
   stepWhen: "时间",
   stepDoes: "结果",
