@@ -2,7 +2,7 @@ import type { Full } from "..";
 
 export const queue: Full["queue"] = {
   title: "消息队列",
-  summary: "{credentials}。{refused}",
+  summary: "{credentials}，{refused}",
   credentialsCount: { other: "{count} 个凭证" },
   noneRefused: "近 30 天没有被拒绝的消息。",
   refusedCount: { other: "近 30 天有 {count} 条消息被拒绝。" },
