@@ -9,6 +9,10 @@ import { membersHandlers } from "./handlers/members.ts";
 import { platformStateHandlers } from "./handlers/platform-state.ts";
 import { queueHandlers } from "./handlers/queues.ts";
 import { serviceHandlers } from "./handlers/services.ts";
+import { platformInstanceHandlers } from "./handlers/platform-instances.ts";
+import { platformTenantHandlers } from "./handlers/platform-tenants.ts";
+import { platformUsageHandlers } from "./handlers/platform-usage.ts";
+import { platformUserHandlers } from "./handlers/platform-users.ts";
 import { sessions } from "./handlers/sessions.ts";
 import { stockHandlers } from "./handlers/stock.ts";
 import { storageSpecHandlers } from "./handlers/storage-specs.ts";
@@ -40,6 +44,10 @@ export const handlers: Handlers = {
   ...usageHandlers,
   ...webhookHandlers,
   ...queueHandlers,
+  ...platformInstanceHandlers,
+  ...platformTenantHandlers,
+  ...platformUsageHandlers,
+  ...platformUserHandlers,
 };
 
 /** Needs no sign-in. */

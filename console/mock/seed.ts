@@ -1,5 +1,6 @@
 import type { ApiKey, Member, Role, Tenant, TenantId, User, UserId } from "../src/api/generated/types";
 import { queueSeed } from "./queue-seed.ts";
+import { platformSeed } from "./platform-seed.ts";
 import { studioSeed } from "./studio-seed.ts";
 import { webhookSeed } from "./webhook-seed.ts";
 import { type Account, daysAgo, makeId, type World } from "./world.ts";
@@ -117,10 +118,13 @@ export function makeWorld(): World {
     expires_at: daysAgo(-27),
     ...more,
   });
+  const others = platformSeed(northlight.id, halden.id, vesper.id, mara.user);
+  const studio = studioSeed(northlight.id, halden.id, mira.user.id);
   return {
-    accounts: [mira, tomas, ines, jonas, lena, mara, paul],
-    tenants: [northlight, halden, vesper],
+    accounts: [mira, tomas, ines, jonas, lena, mara, paul, ...others.accounts],
+    tenants: [northlight, halden, vesper, ...others.tenants],
     members: new Map([
+      ...others.members,
       [
         northlight.id,
         [
@@ -203,9 +207,12 @@ export function makeWorld(): World {
       }),
     ],
     providers: [{ id: "studio", name: "Northlight SSO", path: "/v1/sign-in/studio" }],
-    ...studioSeed(northlight.id, halden.id, mira.user.id),
     ...webhookSeed(northlight.id, { mira: mira.user.id, tomas: tomas.user.id, gone: paul.user.id }),
     ...queueSeed(northlight.id, { mira: mira.user.id, tomas: tomas.user.id }),
+    ...studio,
+    instances: [...studio.instances, ...others.instances],
+    storages: [...studio.storages, ...others.storages],
+    platform: others.platform,
     provoked: [],
     answered: new Map(),
     logs: new Set(),

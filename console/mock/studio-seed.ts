@@ -66,7 +66,7 @@ const datacenters = [
   datacenter(3, "us-1", "Ashburn"),
 ];
 
-const specs = [
+export const specs = [
   spec(1, "3080-small-4-1", "NVIDIA-GeForce-RTX-3080", [10, 4, 16], "0.20"),
   spec(2, "3080-small-8-1", "NVIDIA-GeForce-RTX-3080", [10, 8, 32], "0.26"),
   spec(3, "4090-small-4-1", "NVIDIA-GeForce-RTX-4090", [24, 4, 32], "0.74"),
@@ -182,7 +182,7 @@ const storageSpecs = [
   storageSpec(3, { name: "archive", kind: "bucket", price_per_gib_month: "0.01", max_size_gib: 10_240 }),
 ];
 
-const storage = (
+export const storage = (
   n: number,
   tenant_id: TenantId,
   name: string,
@@ -211,7 +211,7 @@ const storage = (
   };
 };
 
-interface Draft extends Partial<Omit<Instance, "gpu_spec" | "datacenter" | "hold">> {
+export interface Draft extends Partial<Omit<Instance, "gpu_spec" | "datacenter" | "hold">> {
   name: string;
   spec: number;
   place?: string | null;
@@ -222,7 +222,7 @@ interface Draft extends Partial<Omit<Instance, "gpu_spec" | "datacenter" | "hold
   ran?: [number, number][];
 }
 
-function kept(n: number, tenant_id: TenantId, draft: Draft): Kept {
+export function kept(n: number, tenant_id: TenantId, draft: Draft): Kept {
   const { spec: index, place = "uk-1", days, storage: mounted, hold, ran = [], ...more } = draft;
   const of = specs[index] as GpuSpec;
   const created_at = daysAgo(days);

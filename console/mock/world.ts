@@ -31,6 +31,7 @@ import type {
 } from "../src/api/generated/types";
 import type { ProblemSlug } from "../src/api/problem";
 import type { QueueWorld } from "./queue-seed.ts";
+import type { Platform } from "./platform-world.ts";
 import type { OperationName } from "./types.ts";
 import type { UsageWorld } from "./usage-seed.ts";
 import type { WebhookWorld } from "./webhook-seed.ts";
@@ -107,6 +108,7 @@ export interface World extends UsageWorld, WebhookWorld, QueueWorld {
   limits: Limits;
   budget: Budget | null;
   events: Event[];
+  platform: Platform;
   /** What ends each followed log. */
   logs: Set<() => void>;
   /** Open event streams. */

@@ -61,12 +61,12 @@ export function pathOf(template: string, parts: Parts = {}): string {
   return text ? `${path}?${text}` : path;
 }
 
-function headersOf(method: string, url: string, parts: Parts, key: string): Headers {
+function headersOf(method: string, read: string, parts: Parts, key: string): Headers {
   const headers = new Headers({ accept: "application/json, application/problem+json" });
   if (parts.body !== undefined) headers.set("content-type", "application/json");
   if (method !== "GET") headers.set("idempotency-key", key);
-  const etag = etags.get(url);
-  if (method === "PATCH" && etag) headers.set("if-match", etag);
+  const etag = etags.get(read);
+  if ((method === "PATCH" || method === "PUT") && etag) headers.set("if-match", etag);
   for (const [name, value] of Object.entries(parts.headers ?? {})) if (value) headers.set(name, value);
   return headers;
 }
@@ -91,13 +91,15 @@ export async function call<Request, Answer>(
 ): Promise<Answer> {
   const parts = (request ?? {}) as Parts;
   const url = pathOf(operation.path, parts);
+  // a write may have a query, such as a reason, that the read at the same path has not
+  const read = pathOf(operation.path, { path: parts.path ?? {} });
   const { signal } = options;
   const key = options.key ?? crypto.randomUUID();
   for (let attempt = 1; ; attempt++) {
     const response = await environment
       .fetch(url, {
         method: operation.method,
-        headers: headersOf(operation.method, url, parts, key),
+        headers: headersOf(operation.method, read, parts, key),
         credentials: "same-origin",
         ...(parts.body !== undefined && { body: JSON.stringify(parts.body) }),
         ...(signal && { signal }),
@@ -126,6 +128,7 @@ export function asCurl<Request, Answer>(operation: Operation<Request, Answer>, r
     `-H "Authorization: Bearer $ATELIER_API_KEY"`,
   ];
   if (operation.method !== "GET") lines.push(`-H "Idempotency-Key: $(uuidgen)"`);
+  if (operation.method === "PUT" || operation.method === "PATCH") lines.push(`-H 'If-Match: *'`);
   if (parts.body !== undefined)
     lines.push(`-H 'Content-Type: application/json'`, `-d ${quote(JSON.stringify(parts.body))}`);
   return lines.join(" \\\n  ");

@@ -6,6 +6,8 @@ import {
   Gauge,
   HardDrive,
   Inbox,
+  Building2,
+  HardDrive,
   KeyRound,
   Layers,
   type LucideIcon,
@@ -19,6 +21,7 @@ import {
   UserRound,
   Users,
   Webhook,
+  UsersRound,
 } from "lucide-react";
 import type { Me } from "@/api/generated/types";
 import type { PlainKey } from "@/i18n";
@@ -44,6 +47,29 @@ const pages: readonly Page[] = [
   { to: "/api-keys", label: "nav.keys", icon: KeyRound, key: "k", group: "studio", for: "tenant" },
   { to: "/webhooks", label: "nav.webhooks", icon: Webhook, key: "w", group: "studio", for: "tenant" },
   { to: "/message-queue", label: "nav.queue", icon: Inbox, key: "q", group: "studio", for: "tenant" },
+  {
+    to: "/admin/tenants",
+    label: "nav.tenants",
+    icon: Building2,
+    key: "t",
+    group: "platform",
+    for: "administrator",
+  },
+  { to: "/admin/users", label: "nav.users", icon: UsersRound, group: "platform", for: "administrator" },
+  {
+    to: "/admin/instances",
+    label: "nav.allInstances",
+    icon: Boxes,
+    group: "platform",
+    for: "administrator",
+  },
+  {
+    to: "/admin/storages",
+    label: "nav.allStorages",
+    icon: HardDrive,
+    group: "platform",
+    for: "administrator",
+  },
   { to: "/account", label: "nav.accountProfile", icon: UserRound, key: "a", for: "person" },
   { to: "/account/sign-in", label: "nav.accountSignIn", icon: ShieldCheck, for: "person" },
   { to: "/account/sessions", label: "nav.accountSessions", icon: MonitorSmartphone, for: "person" },

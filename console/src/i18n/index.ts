@@ -75,10 +75,11 @@ export async function setLanguage(language: Language) {
   loaded.set({ language, t: textOf(language, catalogue) });
 }
 
-/** Loads words of this area, for the loader of a route whose page shows them. */
-export async function needWords(area: Area) {
-  if (wanted.has(area)) return;
-  wanted.add(area);
+/** Loads words of these areas, for the loader of a route whose page shows them. */
+export async function needWords(...areas: Area[]) {
+  const missing = areas.filter((area) => !wanted.has(area));
+  if (missing.length === 0) return;
+  for (const area of missing) wanted.add(area);
   await setLanguage(loaded.get()?.language ?? firstLanguage());
 }
 

@@ -22,10 +22,14 @@ export const zhCN: Early = {
 export const late: Late = {
   account: async () => (await import("./account")).account,
   catalogue: async () => (await import("./catalogue")).catalogue,
+  fleet: async () => (await import("./fleet")).fleet,
   instance: async () => (await import("./instance")).instance,
+  platform: async () => (await import("./platform")).platform,
   start: async () => (await import("./start")).start,
   stock: async () => (await import("./stock")).stock,
   usage: async () => (await import("./usage")).usage,
   webhooks: async () => (await import("./webhooks")).webhooks,
   queue: async () => (await import("./queue")).queue,
+  tenants: async () => (await import("./tenants")).tenants,
+  users: async () => (await import("./users")).users,
 };

@@ -1,0 +1,152 @@
+import type { PlatformStorage, SshSession } from "../../src/api/generated/types";
+import { asAdmin, reasonOf, recordAction } from "../admin.ts";
+import { set } from "../drive.ts";
+import type { Handlers } from "../handlers.ts";
+import { pageOf } from "../page.ts";
+import { platformInstance } from "../platform-world.ts";
+import { type Context, Refusal, Reply } from "../types.ts";
+import { daysAgo, hoursAgo, makeId, type World } from "../world.ts";
+
+/** How long a stop and a deletion take, in milliseconds. */
+const END = 1500;
+
+const newestFirst = <Item extends { id: string }>(a: Item, b: Item) => b.id.localeCompare(a.id);
+
+function instanceOf(context: Context, id: string) {
+  asAdmin(context);
+  const kept = context.world.instances.find((it) => it.it.id === id);
+  if (!kept) throw new Refusal("not-found");
+  return kept;
+}
+
+function storageOf(context: Context, id: string): PlatformStorage {
+  asAdmin(context);
+  const found = context.world.storages.find((it) => it.id === id);
+  if (!found) throw new Refusal("not-found");
+  return found;
+}
+
+const client = ["203.0.113.24:51022", "198.51.100.7:40114", "192.0.2.61:33870"];
+
+/** One connection to each third instance that runs, and an earlier one. */
+function sshSessionsOf(world: World): SshSession[] {
+  return world.instances
+    .filter((kept, i) => i % 3 === 0 && kept.it.state !== "pending")
+    .map((kept, i) => {
+      const user = world.members.get(kept.tenant_id)?.[0];
+      const isOpen = kept.it.state === "running" && i % 2 === 0;
+      return {
+        id: makeId<SshSession["id"]>("sshs", i),
+        tenant_id: kept.tenant_id,
+        instance_id: kept.it.id,
+        user_id: user?.user_id ?? makeId("usr", 1),
+        key_id: makeId<SshSession["key_id"]>("sshk", i),
+        key_owner: i % 4 === 0 ? ("instance" as const) : ("user" as const),
+        fingerprint: `SHA256:${btoa(`atelier key ${i * 7919}`).slice(0, 22)}`,
+        client_address: client[i % client.length] ?? "",
+        started_at: isOpen ? hoursAgo(0.2 + i * 0.3) : daysAgo(0.6 + i * 0.4),
+        ended_at: isOpen ? null : daysAgo(0.5 + i * 0.4),
+        end_reason: isOpen ? null : i % 5 === 1 ? "idle" : "disconnected",
+        shells: isOpen ? 0 : 1,
+        commands: isOpen ? 0 : i % 4,
+        sftp: isOpen ? 0 : i % 2,
+        forwards: 0,
+      };
+    })
+    .sort((a, b) => b.started_at.localeCompare(a.started_at));
+}
+
+export const platformInstanceHandlers = {
+  listPlatformInstances: (context) => {
+    asAdmin(context);
+    const { world, query } = context;
+    return pageOf(
+      world.instances
+        .filter(
+          (kept) =>
+            (!query.tenant_id || kept.tenant_id === query.tenant_id) &&
+            (!query.state || kept.it.state === query.state),
+        )
+        .map(platformInstance)
+        .sort(newestFirst),
+      query,
+    );
+  },
+  getPlatformInstance: (context) => platformInstance(instanceOf(context, context.path.id)),
+  stopPlatformInstance: (context) => {
+    const kept = instanceOf(context, context.path.id);
+    const reason = reasonOf(context);
+    if (kept.it.state === "stopped" || kept.it.state === "deleting") throw new Refusal("instance-state");
+    recordAction(context, kept.it.id, "stop_instance", kept.tenant_id);
+    kept.attempt++;
+    set(kept, { state: "stopping", reason: "stopped_by_administrator", message: reason, started_at: null });
+    setTimeout(() => set(kept, { state: "stopped", node: null }), END);
+    return new Reply(platformInstance(kept), 202);
+  },
+  deletePlatformInstance: (context) => {
+    const { world, path } = context;
+    const kept = instanceOf(context, path.id);
+    reasonOf(context);
+    if (kept.it.state === "deleting") throw new Refusal("instance-state");
+    recordAction(context, kept.it.id, "delete_instance", kept.tenant_id);
+    kept.attempt++;
+    set(kept, { state: "deleting", started_at: null });
+    setTimeout(() => {
+      world.instances = world.instances.filter((it) => it !== kept);
+    }, END);
+    return new Reply(platformInstance(kept), 202);
+  },
+  listPlatformInstanceActions: (context) => {
+    asAdmin(context);
+    return pageOf(
+      context.world.platform.actions.filter((it) => it.target === context.path.id),
+      context.query,
+    );
+  },
+  listPlatformSshSessions: (context) => {
+    asAdmin(context);
+    const { world, query } = context;
+    return pageOf(
+      sshSessionsOf(world).filter(
+        (it) =>
+          (!query.tenant_id || it.tenant_id === query.tenant_id) &&
+          (!query.instance_id || it.instance_id === query.instance_id),
+      ),
+      query,
+    );
+  },
+  listPlatformStorages: (context) => {
+    asAdmin(context);
+    const { world, query } = context;
+    return pageOf(
+      world.storages
+        .filter(
+          (it) =>
+            (!query.tenant_id || it.tenant_id === query.tenant_id) &&
+            (!query.state || it.state === query.state),
+        )
+        .sort(newestFirst),
+      query,
+    );
+  },
+  getPlatformStorage: (context) => storageOf(context, context.path.id),
+  deletePlatformStorage: (context) => {
+    const { world, path } = context;
+    const storage = storageOf(context, path.id);
+    reasonOf(context);
+    if (storage.attachments.length > 0) throw new Refusal("storage-in-use");
+    recordAction(context, storage.id, "delete_storage", storage.tenant_id);
+    storage.state = "deleting";
+    setTimeout(() => {
+      world.storages = world.storages.filter((it) => it.id !== storage.id);
+    }, END);
+    return new Reply(storage, 202);
+  },
+  listPlatformStorageActions: (context) => {
+    asAdmin(context);
+    return pageOf(
+      context.world.platform.actions.filter((it) => it.target === context.path.id),
+      context.query,
+    );
+  },
+} satisfies Partial<Handlers>;

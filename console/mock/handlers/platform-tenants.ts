@@ -1,0 +1,181 @@
+import type { BudgetTerms, Limits, StorageLimits, TenantId } from "../../src/api/generated/types";
+import { asAdmin, changing, reasonOf, tagged, wrong } from "../admin.ts";
+import type { Handlers } from "../handlers.ts";
+import { pageOf } from "../page.ts";
+import { beginSuspension, deleteTenant, settle, takeBack } from "../tenant-end.ts";
+import { type Context, Refusal, Reply } from "../types.ts";
+import { nextId, now } from "../world.ts";
+
+export function tenantOf(context: Context, id: TenantId) {
+  asAdmin(context);
+  for (const one of [...context.world.tenants]) settle(context.world, one);
+  const tenant = context.world.tenants.find((it) => it.id === id);
+  if (!tenant) throw new Refusal("not-found");
+  return tenant;
+}
+
+function freeName({ world }: Context, name: string, own?: TenantId) {
+  if (!name.trim() || name.length > 100) throw wrong("name", "must have 1 to 100 characters");
+  if (world.tenants.some((it) => it.id !== own && it.name.toLowerCase() === name.toLowerCase()))
+    throw new Refusal("name-taken");
+}
+
+type Kept<Value> = Map<TenantId, Value>;
+
+function found<Value>(context: Context, kept: Kept<Value>, id: TenantId): Value {
+  tenantOf(context, id);
+  const value = kept.get(id);
+  if (value === undefined) throw new Refusal("not-found");
+  return value;
+}
+
+function put<Value>(context: Context, kept: Kept<Value>, id: TenantId, value: Value) {
+  tenantOf(context, id);
+  reasonOf(context);
+  changing(context);
+  kept.set(id, value);
+}
+
+function remove<Value>(context: Context, kept: Kept<Value>, id: TenantId) {
+  found(context, kept, id);
+  reasonOf(context);
+  kept.delete(id);
+}
+
+const listOf = <Value, Shown>(kept: Kept<Value>, shown: (tenant_id: TenantId, value: Value) => Shown) =>
+  [...kept].map(([id, value]) => shown(id, value));
+
+const quota = (tenant_id: TenantId, limits: Limits) => ({ tenant_id, limits });
+const storageQuota = (tenant_id: TenantId, limits: StorageLimits) => ({ tenant_id, limits });
+const budget = (tenant_id: TenantId, terms: BudgetTerms) => ({ tenant_id, terms });
+
+export const platformTenantHandlers = {
+  listTenants: (context) => {
+    asAdmin(context);
+    const { world, query } = context;
+    for (const one of [...world.tenants]) settle(world, one);
+    const prefix = String(query.name_prefix ?? "").toLowerCase();
+    return pageOf(
+      world.tenants.filter(
+        (it) => it.name.toLowerCase().startsWith(prefix) && (!query.state || it.state === query.state),
+      ),
+      query,
+    );
+  },
+  getTenant: (context) => tagged(context, tenantOf(context, context.path.id)),
+  createTenant: (context) => {
+    asAdmin(context);
+    const { world, body } = context;
+    freeName(context, body.name);
+    const tenant = {
+      id: nextId<TenantId>(world, "ten"),
+      name: body.name.trim(),
+      state: "active" as const,
+      stop_instances: false,
+      delete_storages_at: null,
+      steps: [],
+      created_at: now(),
+      updated_at: now(),
+    };
+    world.tenants.push(tenant);
+    world.members.set(tenant.id, []);
+    return new Reply(tenant, 201);
+  },
+  updateTenant: (context) => {
+    const { world, body, path } = context;
+    const tenant = tenantOf(context, path.id);
+    if (body.name) freeName(context, body.name, tenant.id);
+    changing(context);
+    if (body.name) tenant.name = body.name.trim();
+    if (body.state) takeBack(world, tenant);
+    if (body.state === "active") Object.assign(tenant, { state: "active", stop_instances: false, steps: [] });
+    if (body.state === "suspended") beginSuspension(world, tenant, body.stop_instances ?? false);
+    tenant.updated_at = now();
+    return tagged(context, tenant);
+  },
+  deleteTenant: (context) => {
+    const { world, path, query } = context;
+    const tenant = tenantOf(context, path.id);
+    if (tenant.state === "active") throw new Refusal("tenant-active");
+    if (world.members.get(tenant.id)?.some((it) => it.role !== "owner"))
+      throw new Refusal("tenant-has-members");
+    return new Reply(deleteTenant(world, tenant, query.storage_grace_hours ?? 168), 202);
+  },
+  getTenantOperation: (context) => {
+    asAdmin(context);
+    const { world, path } = context;
+    for (const one of [...world.tenants]) settle(world, one);
+    const deletion = world.platform.deletions.find((it) => it.operation.id === path.id);
+    if (!deletion) throw new Refusal("not-found");
+    return deletion.operation;
+  },
+  addMember: (context) => {
+    const { world, path, body } = context;
+    tenantOf(context, path.id);
+    const user = world.accounts.find((it) => it.user.id === body.user_id)?.user;
+    if (!user) throw wrong("user_id", "There is no such user.");
+    const members = world.members.get(path.id) ?? [];
+    if (members.some((it) => it.user_id === user.id)) throw new Refusal("already-a-member");
+    const member = {
+      user_id: user.id,
+      email: user.email,
+      display_name: user.display_name,
+      role: body.role,
+      created_at: now(),
+      updated_at: now(),
+    };
+    world.members.set(path.id, [...members, member]);
+    return new Reply(member, 201);
+  },
+  listPlatformQuotas: (context) => {
+    asAdmin(context);
+    return pageOf(listOf(context.world.platform.quotas, quota), context.query);
+  },
+  getPlatformQuota: (context) => {
+    const { tenant_id } = context.path;
+    return tagged(context, quota(tenant_id, found(context, context.world.platform.quotas, tenant_id)));
+  },
+  putPlatformQuota: (context) => {
+    const { tenant_id } = context.path;
+    put(context, context.world.platform.quotas, tenant_id, context.body);
+    if (context.world.tenants[0]?.id === tenant_id) context.world.limits = context.body;
+    return tagged(context, quota(tenant_id, context.body));
+  },
+  deletePlatformQuota: (context) => {
+    remove(context, context.world.platform.quotas, context.path.tenant_id);
+  },
+  listPlatformStorageQuotas: (context) => {
+    asAdmin(context);
+    return pageOf(listOf(context.world.platform.storageQuotas, storageQuota), context.query);
+  },
+  getPlatformStorageQuota: (context) => {
+    const { tenant_id } = context.path;
+    const limits = found(context, context.world.platform.storageQuotas, tenant_id);
+    return tagged(context, storageQuota(tenant_id, limits));
+  },
+  putPlatformStorageQuota: (context) => {
+    const { tenant_id } = context.path;
+    put(context, context.world.platform.storageQuotas, tenant_id, context.body);
+    return tagged(context, storageQuota(tenant_id, context.body));
+  },
+  deletePlatformStorageQuota: (context) => {
+    remove(context, context.world.platform.storageQuotas, context.path.tenant_id);
+  },
+  listPlatformBudgets: (context) => {
+    asAdmin(context);
+    return pageOf(listOf(context.world.platform.budgets, budget), context.query);
+  },
+  getPlatformBudget: (context) => {
+    const { tenant_id } = context.path;
+    return tagged(context, budget(tenant_id, found(context, context.world.platform.budgets, tenant_id)));
+  },
+  putPlatformBudget: (context) => {
+    const { tenant_id } = context.path;
+    if (!/^\d+(\.\d{1,6})?$/.test(context.body.amount)) throw wrong("amount", "must be a decimal number");
+    put(context, context.world.platform.budgets, tenant_id, context.body);
+    return tagged(context, budget(tenant_id, context.body));
+  },
+  deletePlatformBudget: (context) => {
+    remove(context, context.world.platform.budgets, context.path.tenant_id);
+  },
+} satisfies Partial<Handlers>;

@@ -1,0 +1,68 @@
+import type { TenantId, UsageGroup } from "../../src/api/generated/types";
+import { asAdmin } from "../admin.ts";
+import type { Handlers } from "../handlers.ts";
+import { pageOf } from "../page.ts";
+import { specs } from "../studio-seed.ts";
+import type { World } from "../world.ts";
+
+const DAY = 86_400_000;
+
+const group = (name: string, cents: number, open_runs = 0): UsageGroup => ({
+  group: name,
+  running_seconds: Math.round((cents / 100) * 4800),
+  held_seconds: Math.round(cents * 2),
+  amount: (cents / 100).toFixed(2),
+  currency: "USD",
+  open_runs,
+});
+
+/** Weekends are quiet. */
+const weights = (from: number, to: number) =>
+  Array.from({ length: Math.max(1, Math.ceil((to - from) / DAY)) }, (_, i) => {
+    const day = new Date(from + i * DAY);
+    const isQuiet = day.getUTCDay() % 6 === 0;
+    return { day: day.toISOString().slice(0, 10), weight: (isQuiet ? 3 : 9) + ((day.getUTCDate() * 7) % 5) };
+  });
+
+const runsOf = (world: World, id: TenantId) =>
+  world.instances.filter((kept) => kept.tenant_id === id && kept.it.state === "running").length;
+
+function shared(cents: number, parts: { name: string; weight: number }[]): UsageGroup[] {
+  const whole = parts.reduce((sum, it) => sum + it.weight, 0);
+  return parts.map(({ name, weight }) => group(name, Math.round((cents * weight) / whole)));
+}
+
+export const platformUsageHandlers = {
+  listPlatformUsage: (context) => {
+    asAdmin(context);
+    const { world, query } = context;
+    const { spent } = world.platform;
+    const to = query.to ? Date.parse(query.to) : Date.now();
+    const from = query.from ? Date.parse(query.from) : to - 30 * DAY;
+    const cents = query.tenant_id
+      ? (spent.get(query.tenant_id) ?? 0)
+      : [...spent.values()].reduce((sum, it) => sum + it, 0);
+    const days = weights(from, to).map(({ day, weight }) => ({ name: day, weight }));
+    switch (query.group_by) {
+      case "day":
+        return pageOf(shared(cents, days), query);
+      case "spec":
+        return pageOf(
+          shared(
+            cents,
+            specs.map((it, i) => ({ name: it.name, weight: [4, 2, 9, 5, 7, 3][i] ?? 1 })),
+          ),
+          query,
+        );
+      case "kind":
+        return pageOf([group("running", cents * 0.96), group("held", cents * 0.04)], query);
+      default:
+        return pageOf(
+          [...spent]
+            .filter(([id, amount]) => amount > 0 && (!query.tenant_id || id === query.tenant_id))
+            .map(([id, amount]) => group(id, amount, runsOf(world, id))),
+          query,
+        );
+    }
+  },
+} satisfies Partial<Handlers>;

@@ -1,0 +1,111 @@
+import type { UserId } from "../../src/api/generated/types";
+import { asAdmin, changing, tagged, wrong } from "../admin.ts";
+import type { Handlers } from "../handlers.ts";
+import { page, pageOf } from "../page.ts";
+import { type Context, Refusal, Reply } from "../types.ts";
+import { makeSortedId, now } from "../world.ts";
+import { membershipsOf } from "./sessions.ts";
+
+function accountOf(context: Context, id: UserId) {
+  asAdmin(context);
+  const account = context.world.accounts.find((it) => it.user.id === id);
+  if (!account) throw new Refusal("not-found");
+  return account;
+}
+
+function adminRemains({ world }: Context, id: UserId) {
+  if (!world.accounts.some(({ user }) => user.admin && !user.disabled && user.id !== id))
+    throw new Refusal("last-administrator");
+}
+
+const checkPassword = (password: string) => {
+  if (password.length < 8) throw wrong("password", "must have at least 8 characters");
+};
+
+function endSessions({ world }: Context, id: UserId) {
+  world.sessions = world.sessions.filter((it) => it.user_id !== id);
+}
+
+export const platformUserHandlers = {
+  listUsers: (context) => {
+    asAdmin(context);
+    const { world, query } = context;
+    const prefix = String(query.email_prefix ?? "").toLowerCase();
+    const users = world.accounts.map((it) => it.user).filter((it) => it.email.startsWith(prefix));
+    return pageOf(
+      users.sort((a, b) => a.created_at.localeCompare(b.created_at)),
+      query,
+    );
+  },
+  getUser: (context) => tagged(context, accountOf(context, context.path.id).user),
+  createUser: (context) => {
+    asAdmin(context);
+    const { world, body } = context;
+    const email = body.email.toLowerCase();
+    if (!/^\S+@\S+\.\S+$/.test(email)) throw wrong("email", "This is not an e-mail address.");
+    checkPassword(body.password);
+    if (world.accounts.some(({ user }) => user.email === email)) throw new Refusal("email-taken");
+    const user = {
+      id: makeSortedId<UserId>("usr", now(), ++world.next),
+      email,
+      display_name: body.display_name || email.replace(/@.*/, ""),
+      admin: body.admin ?? false,
+      disabled: false,
+      created_at: now(),
+      updated_at: now(),
+    };
+    world.accounts.push({
+      user,
+      password: body.password,
+      totp: null,
+      passkeys: [],
+      linked: [],
+      failures: 0,
+      language: null,
+    });
+    return new Reply(user, 201);
+  },
+  updateUser: (context) => {
+    const { body, path } = context;
+    const account = accountOf(context, path.id);
+    const { user } = account;
+    if ((body.admin === false && user.admin) || (body.disabled && user.admin)) adminRemains(context, user.id);
+    if (body.password) checkPassword(body.password);
+    changing(context);
+    if (body.password) account.password = body.password;
+    Object.assign(user, {
+      display_name: body.display_name ?? user.display_name,
+      admin: body.admin ?? user.admin,
+      disabled: body.disabled ?? user.disabled,
+      updated_at: now(),
+    });
+    if (body.disabled || body.password) endSessions(context, user.id);
+    return tagged(context, user);
+  },
+  deleteUser: (context) => {
+    const { world, path } = context;
+    const { user } = accountOf(context, path.id);
+    if (user.admin) adminRemains(context, user.id);
+    for (const members of world.members.values()) {
+      const owners = members.filter((it) => it.role === "owner");
+      if (owners.length === 1 && owners[0]?.user_id === user.id) throw new Refusal("last-owner");
+    }
+    for (const [id, members] of world.members)
+      world.members.set(
+        id,
+        members.filter((it) => it.user_id !== user.id),
+      );
+    world.accounts = world.accounts.filter((it) => it.user !== user);
+    endSessions(context, user.id);
+  },
+  resetTotp: (context) => {
+    accountOf(context, context.path.id).totp = null;
+  },
+  resetPasskeys: (context) => {
+    accountOf(context, context.path.id).passkeys = [];
+  },
+  listUserMemberships: (context) => {
+    const { user } = accountOf(context, context.path.id);
+    return page(membershipsOf(context.world, user.id));
+  },
+} satisfies Partial<Handlers>;

@@ -1,0 +1,40 @@
+import type {
+  AdminAction,
+  BudgetTerms,
+  Limits,
+  Operation,
+  PlatformInstance,
+  StorageLimits,
+  TenantId,
+} from "../src/api/generated/types";
+import type { World } from "./world.ts";
+
+/** What only administrators see. */
+export interface Platform {
+  quotas: Map<TenantId, Limits>;
+  storageQuotas: Map<TenantId, StorageLimits>;
+  budgets: Map<TenantId, BudgetTerms>;
+  /** What each tenant has spent since the month began, in cents. */
+  spent: Map<TenantId, number>;
+  /** By path: grows with each change, and is the ETag. */
+  generations: Map<string, number>;
+  /** Of instances and storages, newest first. */
+  actions: AdminAction[];
+  deletions: Deletion[];
+}
+
+export interface Deletion {
+  tenant_id: TenantId;
+  operation: Operation;
+}
+
+/** The ETag of what is read at the path. */
+export const etagOf = ({ platform }: World, path: string) => `"${platform.generations.get(path) ?? 1}"`;
+
+export const grow = ({ platform }: World, path: string) =>
+  platform.generations.set(path, (platform.generations.get(path) ?? 1) + 1);
+
+export const platformInstance = ({ tenant_id, it }: World["instances"][number]): PlatformInstance => ({
+  ...it,
+  tenant_id,
+});

@@ -1,0 +1,40 @@
+import { useText } from "@/i18n";
+import { useFormat } from "@/lib/format";
+import type { DayAmount } from "./month";
+
+/** Cost by day of the month, as bars that add up to the sum above them. */
+export function DayBars({
+  days,
+  currency,
+  label,
+}: {
+  days: readonly DayAmount[];
+  currency: string;
+  label: string;
+}) {
+  const { t } = useText();
+  const { money, day } = useFormat();
+  // for the heights only
+  const largest = Math.max(...days.map((it) => Number(it.amount)), 0.01);
+  const first = days[0];
+  const last = days.at(-1);
+  return (
+    <figure>
+      <div role="img" aria-label={label} className="flex h-24 items-end gap-px border-line border-b">
+        {days.map((it) => (
+          <span
+            key={it.day}
+            title={t("platform.dayCost", { day: day(it.day), cost: money(it.amount, currency) })}
+            className="min-w-0 flex-1 rounded-t-sm bg-ultra hover:bg-ultra-hover"
+            style={{ height: `${Math.max(1, (Number(it.amount) / largest) * 100)}%` }}
+          />
+        ))}
+      </div>
+      <figcaption className="num mt-1 flex justify-between text-2xs text-ink-3">
+        <span>{first && day(first.day)}</span>
+        <span>{t("platform.largestDay", { cost: money(largest.toFixed(2), currency) })}</span>
+        <span>{last && day(last.day)}</span>
+      </figcaption>
+    </figure>
+  );
+}

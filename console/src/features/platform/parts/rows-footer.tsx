@@ -1,0 +1,23 @@
+import { useText } from "@/i18n";
+
+/** How many rows there are, as far as they are read. */
+export function RowsFooter({
+  count,
+  hasMore,
+  isLoading,
+}: {
+  count: number;
+  hasMore: boolean;
+  isLoading: boolean;
+}) {
+  const { t } = useText();
+  return (
+    <span className="num">
+      {isLoading
+        ? t("platform.loadingMore")
+        : hasMore
+          ? t("platform.rowsMore", { count })
+          : t("platform.rows", { count })}
+    </span>
+  );
+}

@@ -1,0 +1,92 @@
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import type { UsageGroup } from "@/api/generated/types";
+import { useLoaded } from "@/api/query";
+import { useText } from "@/i18n";
+import { useNow } from "@/lib/clock";
+import { useFormat } from "@/lib/format";
+import { parseAmount } from "@/lib/money";
+import { Empty, Panel, Section } from "@/ui/page";
+import { DayBars } from "../parts/day-bars";
+import { InstanceRows } from "../parts/instance-rows";
+import { daysOf } from "../parts/month";
+import { totalsOf } from "../parts/spent";
+import { tenant, tenantInstances, usage } from "./queries";
+
+const route = getRouteApi("/_app/admin/tenants/$id");
+
+/** The newest that move or run. */
+const SHOWN = 8;
+
+export function TenantOverview() {
+  const { t } = useText();
+  const { id } = route.useParams();
+  const it = useLoaded(tenant(id));
+  const { data: instances } = useQuery(tenantInstances(it.id));
+  const live = instances?.items.filter((one) => one.state !== "stopped") ?? [];
+  const all = (
+    <Link to="/admin/instances" search={{ tenant: it.id }} className="text-sm text-ultra hover:underline">
+      {t("tenants.allInstances", { count: instances?.items.length ?? 0 })}
+    </Link>
+  );
+  return (
+    <div className="grid gap-x-6 lg:grid-cols-[minmax(0,1fr)_20rem]">
+      <Section title={t("tenants.runningNow")} actions={all}>
+        {instances && (
+          <InstanceRows
+            label={t("tenants.runningNow")}
+            items={live.slice(0, SHOWN)}
+            withTenant={false}
+            empty={<Empty title={t("tenants.nothingRuns")}>{t("tenants.nothingRunsHint")}</Empty>}
+            footer={live.length > SHOWN && t("tenants.moreRun", { count: live.length - SHOWN })}
+          />
+        )}
+      </Section>
+      <div className="max-lg:mt-6">
+        <Spending />
+      </div>
+    </div>
+  );
+}
+
+function Spending() {
+  const { t } = useText();
+  const { id } = route.useParams();
+  const { total } = useFormat();
+  const { data: days } = useQuery(usage(id, "day"));
+  const { data: specs } = useQuery(usage(id, "spec"));
+  const now = useNow();
+  if (!days) return null;
+  const currency = days.items[0]?.currency ?? "USD";
+  const totals = totalsOf(days.items);
+  return (
+    <Section title={t("tenants.thisMonth")}>
+      <Panel className="p-4">
+        {totals.size === 0 ? (
+          <p className="text-ink-2 text-sm">{t("tenants.nothingSpent")}</p>
+        ) : (
+          <>
+            <p className="num mb-3 font-medium text-xl">{total(totals)}</p>
+            <DayBars days={daysOf(days.items, now)} currency={currency} label={t("tenants.byDay")} />
+            {specs && <BySpec items={specs.items} />}
+          </>
+        )}
+      </Panel>
+    </Section>
+  );
+}
+
+function BySpec({ items }: { items: readonly UsageGroup[] }) {
+  const { money } = useFormat();
+  const byCost = [...items].sort((a, b) => Number(parseAmount(b.amount) - parseAmount(a.amount)));
+  return (
+    <ul className="num mt-4 space-y-1 text-sm">
+      {byCost.map((it) => (
+        <li key={`${it.group} ${it.currency}`} className="flex justify-between gap-3">
+          <span className="truncate font-mono text-xs leading-5">{it.group}</span>
+          <span>{money(it.amount, it.currency)}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,73 @@
+import { useState } from "react";
+import type { Tenant, TenantState } from "@/api/generated/types";
+import { useText } from "@/i18n";
+import { Button } from "@/ui/button";
+import { CopyCurl } from "@/ui/copy";
+import { Dialog } from "@/ui/dialog";
+import { ErrorLine } from "@/ui/error";
+import { SelectField } from "@/ui/select";
+import { notify } from "@/ui/toast";
+import { What, type WhatLine } from "../parts/what";
+import { changeCurl, useTenantChange } from "./change";
+
+/** Gives access back. Of a tenant that is being deleted, it takes the deletion back first. */
+export default function ReactivateDialog({ it, onClose }: { it: Tenant; onClose: () => void }) {
+  const { t } = useText();
+  const isDeleting = it.state === "deleting";
+  const [state, setState] = useState<Exclude<TenantState, "deleting">>(isDeleting ? "suspended" : "active");
+  const change = useTenantChange(it, () => {
+    onClose();
+    notify({ title: t("tenants.reactivatedDone", { name: it.name }) });
+  });
+  const access: WhatLine[] =
+    state === "active"
+      ? [
+          { sign: "+", text: t("tenants.accessBack") },
+          { sign: "+", text: t("tenants.jobsGoOn") },
+          { sign: "=", text: t("tenants.stoppedStays") },
+        ]
+      : [{ sign: "=", text: t("tenants.staysSuspended") }];
+  const taken: WhatLine[] = isDeleting
+    ? [
+        { sign: "+", text: t("tenants.storagesKept") },
+        { sign: "!", text: t("tenants.instancesGone") },
+      ]
+    : [];
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title={
+        isDeleting
+          ? t("tenants.takeBackTitle", { name: it.name })
+          : t("tenants.reactivateTitle", { name: it.name })
+      }
+      onSubmit={() => change.run({ state })}
+      footer={
+        <>
+          <CopyCurl command={changeCurl(it, { state })} />
+          <Button onClick={onClose}>{t("ui.cancel")}</Button>
+          <Button kind="primary" type="submit" busy={change.busy}>
+            {isDeleting ? t("tenants.takeBack") : t("tenants.reactivate")}
+          </Button>
+        </>
+      }
+    >
+      <div className="space-y-4">
+        {isDeleting && (
+          <SelectField
+            label={t("tenants.thenIs")}
+            value={state}
+            onChange={setState}
+            choices={[
+              { value: "suspended", label: t("platform.tenantSuspended") },
+              { value: "active", label: t("platform.tenantActive") },
+            ]}
+          />
+        )}
+        <What title={t("platform.whatThisDoes")} lines={[...taken, ...access]} />
+        {change.error && <ErrorLine error={change.error} />}
+      </div>
+    </Dialog>
+  );
+}
