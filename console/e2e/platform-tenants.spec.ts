@@ -13,8 +13,8 @@ test("a tenant is created with an invitation of its owner", async ({ page, as })
   await expect(page.getByText(/^12 tenants: 10 active, 1 suspended, 1 being deleted\./)).toBeVisible();
   await page.getByRole("button", { name: "Create a tenant" }).click();
   const dialog = page.getByRole("dialog", { name: "Create a tenant" });
-  await page.keyboard.press("Enter");
   await expect(dialog.getByLabel("Name")).toBeFocused();
+  await page.keyboard.press("Enter");
   await expect(dialog.getByText("Enter a name.")).toBeVisible();
   await accessible(page);
   await dialog.getByLabel("Name").fill("Juniper Pictures");
@@ -73,7 +73,10 @@ test.describe("the end of a tenant", () => {
     await page.getByRole("link", { name: "Members" }).click();
     const people = page.getByRole("table", { name: "Members" });
     for (let left = 4; left > 1; left--) {
-      await people.getByRole("button", { name: /^Actions for/ }).last().click();
+      await people
+        .getByRole("button", { name: /^Actions for/ })
+        .last()
+        .click();
       await page.getByRole("menuitem", { name: "Remove…" }).click();
       await page.getByRole("alertdialog").getByRole("button", { name: "Remove" }).click();
       await expect(people.getByRole("row")).toHaveCount(left);

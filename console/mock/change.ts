@@ -17,11 +17,14 @@ export interface Change {
   budgetSpent?: boolean;
   /** What hosts of webhooks answer from now on. */
   endpoints?: Record<string, number>;
+  /** An entry of the audit log was changed. */
+  brokenAudit?: boolean;
 }
 
 export function change(
   world: World,
   { stock, instances = 0, limits, forgetEvents, empty, budgetSpent, endpoints }: Change,
+  { stock, instances = 0, limits, forgetEvents, empty, brokenAudit }: Change,
 ) {
   if (stock)
     for (const row of world.stock)
@@ -38,6 +41,7 @@ export function change(
     };
     world.instances.push({ ...model, it, runs: [] });
   }
+  if (brokenAudit) world.platform.brokenAudit = true;
   if (limits) world.limits = limits;
   if (forgetEvents) world.events = [];
   if (empty) {

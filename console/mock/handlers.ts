@@ -9,6 +9,8 @@ import { membersHandlers } from "./handlers/members.ts";
 import { platformStateHandlers } from "./handlers/platform-state.ts";
 import { queueHandlers } from "./handlers/queues.ts";
 import { serviceHandlers } from "./handlers/services.ts";
+import { platformAuditHandlers } from "./handlers/platform-audit.ts";
+import { platformHealthHandlers } from "./handlers/platform-health.ts";
 import { platformInstanceHandlers } from "./handlers/platform-instances.ts";
 import { platformTenantHandlers } from "./handlers/platform-tenants.ts";
 import { platformUsageHandlers } from "./handlers/platform-usage.ts";
@@ -44,6 +46,8 @@ export const handlers: Handlers = {
   ...usageHandlers,
   ...webhookHandlers,
   ...queueHandlers,
+  ...platformAuditHandlers,
+  ...platformHealthHandlers,
   ...platformInstanceHandlers,
   ...platformTenantHandlers,
   ...platformUsageHandlers,

@@ -10,6 +10,7 @@ import type {
   User,
   UserId,
 } from "../src/api/generated/types";
+import { firstKeys } from "./handlers/platform-health.ts";
 import type { Platform } from "./platform-world.ts";
 import { type Draft, kept, storage } from "./studio-seed.ts";
 import { type Account, daysAgo, hoursAgo, makeId, makeSortedId, type World } from "./world.ts";
@@ -309,6 +310,8 @@ export function platformSeed(northlight: TenantId, halden: TenantId, vesper: Ten
     generations: new Map(),
     actions: actionsOf(instances, mara),
     deletions: [],
+    signingKeys: firstKeys(),
+    brokenAudit: false,
   };
   return { accounts, members, tenants, instances, storages, platform };
 }

@@ -4,6 +4,7 @@ import type {
   Limits,
   Operation,
   PlatformInstance,
+  SigningKey,
   StorageLimits,
   TenantId,
 } from "../src/api/generated/types";
@@ -21,6 +22,9 @@ export interface Platform {
   /** Of instances and storages, newest first. */
   actions: AdminAction[];
   deletions: Deletion[];
+  signingKeys: SigningKey[];
+  /** Whether somebody has changed an entry of the audit log. */
+  brokenAudit: boolean;
 }
 
 export interface Deletion {

@@ -53,6 +53,8 @@ export const nav = {
   users: "Users",
   allInstances: "All instances",
   allStorages: "All storages",
+  health: "Health",
+  audit: "Audit",
   roleOwner: "owner",
   roleMember: "member",
   roleViewer: "viewer",

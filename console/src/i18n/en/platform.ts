@@ -12,6 +12,7 @@ export const platform = {
   price: "Price",
   actions: "Actions",
   actionsFor: "Actions for {name}",
+  moreFor: "More for {name}",
   all: "All",
   allTenants: "All tenants",
   filterState: "Filter by state",

@@ -55,6 +55,8 @@ export const nav: Full["nav"] = {
   users: "用户",
   allInstances: "全部实例",
   allStorages: "全部存储",
+  health: "健康状况",
+  audit: "审计",
   roleOwner: "所有者",
   roleMember: "成员",
   roleViewer: "查看者",

@@ -14,6 +14,7 @@ export const platform: Full["platform"] = {
   price: "价格",
   actions: "操作",
   actionsFor: "{name} 的操作",
+  moreFor: "{name} 的更多操作",
   all: "全部",
   allTenants: "全部租户",
   filterState: "按状态筛选",

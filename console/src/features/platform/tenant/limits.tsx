@@ -63,7 +63,8 @@ function Change({
   isSet,
   onOpen,
   label,
-}: Pick<Part, "onOpen"> & { kind: LimitKind; isSet: boolean; label: string }) {
+  title,
+}: Pick<Part, "onOpen"> & { kind: LimitKind; isSet: boolean; label: string; title: string }) {
   const { t } = useText();
   return (
     <span className="flex items-center gap-1">
@@ -72,7 +73,7 @@ function Change({
       </Button>
       {isSet && (
         <ActionMenu
-          label={t("platform.actionsFor", { name: label })}
+          label={t("platform.moreFor", { name: title })}
           entries={[
             {
               key: "remove",
@@ -101,7 +102,15 @@ function Quota({ it, onOpen }: Part) {
     <Section
       title={t("tenants.quota")}
       hint={set ? undefined : t("tenants.quotaNone")}
-      actions={<Change kind="quota" isSet={set !== null} onOpen={onOpen} label={t("tenants.changeQuota")} />}
+      actions={
+        <Change
+          kind="quota"
+          isSet={set !== null}
+          onOpen={onOpen}
+          label={t("tenants.changeQuota")}
+          title={t("tenants.quota")}
+        />
+      }
     >
       <LimitRows
         label={t("tenants.quota")}
@@ -150,7 +159,13 @@ function StorageQuota({ it, onOpen }: Part) {
       title={t("tenants.storageQuota")}
       hint={set ? undefined : t("tenants.storageQuotaNone")}
       actions={
-        <Change kind="storage" isSet={set !== null} onOpen={onOpen} label={t("tenants.changeStorageQuota")} />
+        <Change
+          kind="storage"
+          isSet={set !== null}
+          onOpen={onOpen}
+          label={t("tenants.changeStorageQuota")}
+          title={t("tenants.storageQuota")}
+        />
       }
     >
       <LimitRows
@@ -174,7 +189,13 @@ function Money({ it, onOpen }: Part) {
       title={t("tenants.budget")}
       hint={set ? undefined : t("tenants.budgetNone")}
       actions={
-        <Change kind="budget" isSet={set !== null} onOpen={onOpen} label={t("tenants.changeBudget")} />
+        <Change
+          kind="budget"
+          isSet={set !== null}
+          onOpen={onOpen}
+          label={t("tenants.changeBudget")}
+          title={t("tenants.budget")}
+        />
       }
     >
       {set && <BudgetPanel it={it} terms={set.terms} />}

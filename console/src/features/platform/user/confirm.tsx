@@ -30,11 +30,14 @@ export default function ConfirmUserDialog({
   const me = useMe();
   const isSelf = it.id === me.user.id;
   const text = useWords(it, act, isSelf, owned);
+  const isLeaving = isSelf && act === "admin";
+  const all = act === "delete" ? ["platform", "users", "list"] : ["platform", "users"];
+  const touched = isLeaving ? [] : [all];
   const run = useAct((_: void, key) => sends[act](it, key), {
-    touches: act === "delete" ? [["platform", "users", "list"]] : [["platform", "users"]],
+    touches: touched,
     onDone: () => {
       // without the right, this page is not there any more
-      if (isSelf && act === "admin") return sessionChanged("session-changed");
+      if (isLeaving) return sessionChanged("session-changed");
       notify({ title: text.done });
       if (act === "delete") void navigate({ to: "/admin/users", search: {} });
       else onClose();

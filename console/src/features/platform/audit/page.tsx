@@ -1,0 +1,56 @@
+import { getRouteApi } from "@tanstack/react-router";
+import { useLoadedPages } from "@/api/query";
+import { useText } from "@/i18n";
+import { PageHead } from "@/ui/page";
+import { FilterBar, FilterLinks } from "../parts/filter";
+import { TenantFilter } from "../parts/tenant-filter";
+import { EntryTable } from "./entries";
+import { entries, type Log, logs, mergedOf } from "./queries";
+import { Verification } from "./verification";
+
+const route = getRouteApi("/_app/admin/audit");
+
+export function useLogWords(): Record<Log, string> {
+  const { t } = useText();
+  return {
+    identity: t("audit.identity"),
+    gpu: t("audit.gpu"),
+    stock: t("audit.stock"),
+    storage: t("audit.storage"),
+    jobs: t("audit.jobs"),
+  };
+}
+
+export function AuditPage() {
+  const { t } = useText();
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const list = useLoadedPages(entries(search));
+  const items = mergedOf(list.data.pages.at(-1));
+  const words = useLogWords();
+  return (
+    <>
+      <PageHead title={t("audit.title")}>{t("audit.hint")}</PageHead>
+      <Verification />
+      <FilterBar>
+        <TenantFilter
+          value={search.tenant}
+          onChange={(tenant) => void navigate({ search: { ...search, tenant }, replace: true })}
+        />
+        <FilterLinks
+          label={t("audit.filterLog")}
+          choices={[undefined, ...logs].map((log) => ({
+            label: log ? words[log] : t("platform.all"),
+            link: { to: "/admin/audit", search: { ...search, log } },
+            current: search.log === log,
+          }))}
+        />
+      </FilterBar>
+      <EntryTable
+        items={items}
+        isLoadingMore={list.isFetchingNextPage}
+        onEnd={list.hasNextPage ? () => void list.fetchNextPage() : undefined}
+      />
+    </>
+  );
+}
