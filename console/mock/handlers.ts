@@ -12,6 +12,8 @@ import { serviceHandlers } from "./handlers/services.ts";
 import { platformAuditHandlers } from "./handlers/platform-audit.ts";
 import { platformHealthHandlers } from "./handlers/platform-health.ts";
 import { platformInstanceHandlers } from "./handlers/platform-instances.ts";
+import { platformOverviewHandlers } from "./handlers/platform-overview.ts";
+import { platformPoolHandlers } from "./handlers/platform-pools.ts";
 import { platformTenantHandlers } from "./handlers/platform-tenants.ts";
 import { platformUsageHandlers } from "./handlers/platform-usage.ts";
 import { platformUserHandlers } from "./handlers/platform-users.ts";
@@ -49,6 +51,8 @@ export const handlers: Handlers = {
   ...platformAuditHandlers,
   ...platformHealthHandlers,
   ...platformInstanceHandlers,
+  ...platformOverviewHandlers,
+  ...platformPoolHandlers,
   ...platformTenantHandlers,
   ...platformUsageHandlers,
   ...platformUserHandlers,

@@ -11,6 +11,7 @@ import type {
   UserId,
 } from "../src/api/generated/types";
 import { firstKeys } from "./handlers/platform-health.ts";
+import { firstPools, firstShares } from "./handlers/platform-pools.ts";
 import type { Platform } from "./platform-world.ts";
 import { type Draft, kept, storage } from "./studio-seed.ts";
 import { type Account, daysAgo, hoursAgo, makeId, makeSortedId, type World } from "./world.ts";
@@ -310,6 +311,8 @@ export function platformSeed(northlight: TenantId, halden: TenantId, vesper: Ten
     generations: new Map(),
     actions: actionsOf(instances, mara),
     deletions: [],
+    pools: firstPools(),
+    shares: firstShares(),
     signingKeys: firstKeys(),
     brokenAudit: false,
   };

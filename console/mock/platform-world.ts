@@ -4,6 +4,9 @@ import type {
   Limits,
   Operation,
   PlatformInstance,
+  Pool,
+  PoolId,
+  PoolShare,
   SigningKey,
   StorageLimits,
   TenantId,
@@ -22,6 +25,8 @@ export interface Platform {
   /** Of instances and storages, newest first. */
   actions: AdminAction[];
   deletions: Deletion[];
+  pools: Pool[];
+  shares: Map<PoolId, PoolShare[]>;
   signingKeys: SigningKey[];
   /** Whether somebody has changed an entry of the audit log. */
   brokenAudit: boolean;

@@ -7,6 +7,7 @@ import {
   HardDrive,
   Inbox,
   Building2,
+  Gauge,
   HardDrive,
   HeartPulse,
   KeyRound,
@@ -24,6 +25,7 @@ import {
   Users,
   Webhook,
   UsersRound,
+  Workflow,
 } from "lucide-react";
 import type { Me } from "@/api/generated/types";
 import type { PlainKey } from "@/i18n";
@@ -36,6 +38,8 @@ export interface Page {
   key?: string;
   /** Where it stands in the sidebar; pages without are found by the palette and by links. */
   group?: "work" | "studio" | "platform";
+  /** Its address is the beginning of others. */
+  exact?: boolean;
   for: "tenant" | "person" | "administrator";
 }
 
@@ -49,6 +53,15 @@ const pages: readonly Page[] = [
   { to: "/api-keys", label: "nav.keys", icon: KeyRound, key: "k", group: "studio", for: "tenant" },
   { to: "/webhooks", label: "nav.webhooks", icon: Webhook, key: "w", group: "studio", for: "tenant" },
   { to: "/message-queue", label: "nav.queue", icon: Inbox, key: "q", group: "studio", for: "tenant" },
+  {
+    to: "/admin",
+    exact: true,
+    label: "nav.platform",
+    icon: Gauge,
+    key: "p",
+    group: "platform",
+    for: "administrator",
+  },
   {
     to: "/admin/tenants",
     label: "nav.tenants",
@@ -72,6 +85,7 @@ const pages: readonly Page[] = [
     group: "platform",
     for: "administrator",
   },
+  { to: "/admin/pools", label: "nav.pools", icon: Workflow, group: "platform", for: "administrator" },
   { to: "/admin/health", label: "nav.health", icon: HeartPulse, group: "platform", for: "administrator" },
   { to: "/admin/audit", label: "nav.audit", icon: ScrollText, group: "platform", for: "administrator" },
   { to: "/account", label: "nav.accountProfile", icon: UserRound, key: "a", for: "person" },

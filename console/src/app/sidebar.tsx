@@ -115,6 +115,7 @@ function PageLink({ page, onGo }: { page: Page; onGo?: (() => void) | undefined 
   return (
     <Link
       to={page.to}
+      activeOptions={{ exact: page.exact ?? false }}
       onClick={onGo}
       className="flex h-8 items-center gap-2.5 rounded-md px-2 text-ink-2 hover:bg-wash hover:text-ink max-md:h-10"
       activeProps={{ className: "bg-wash font-medium text-ink" }}

@@ -1,0 +1,56 @@
+import { useText } from "@/i18n";
+import { Panel } from "@/ui/page";
+import type { Capacity } from "./capacity";
+
+const parts = [
+  { key: "used", tone: "bg-ink-3" },
+  { key: "available", tone: "bg-viridian" },
+  { key: "inactive", tone: "border border-ochre" },
+] as const;
+
+/** Used, available and inactive units of each datacenter as one ruled bar with its numbers. */
+export function CapacityBars({ places }: { places: readonly Capacity[] }) {
+  const { t } = useText();
+  const words = {
+    used: t("overview.used"),
+    available: t("overview.available"),
+    inactive: t("overview.inactive"),
+  };
+  return (
+    <Panel>
+      {places.length === 0 && <p className="px-4 py-3 text-ink-2 text-sm">{t("overview.noStock")}</p>}
+      <ul>
+        {places.map((it) => (
+          <li
+            key={it.datacenter}
+            className="grid items-center gap-x-4 gap-y-1 border-line border-b px-4 py-2.5 text-sm last:border-b-0 md:grid-cols-[6rem_minmax(0,1fr)_17rem]"
+          >
+            <span className="font-medium">
+              {it.datacenter}
+              {it.draining && (
+                <span className="ml-2 font-normal text-ochre text-xs">{t("overview.draining")}</span>
+              )}
+            </span>
+            <span className="flex h-2 gap-px" aria-hidden="true">
+              {parts.map(({ key, tone }) => (
+                <span key={key} className={`min-w-px rounded-sm ${tone}`} style={{ flexGrow: it[key] }} />
+              ))}
+            </span>
+            <span className="num grid grid-cols-3 gap-x-3 text-right">
+              {parts.map(({ key }) => (
+                <span key={key} className="whitespace-nowrap">
+                  {it[key]} <span className="text-ink-3 text-xs">{words[key]}</span>
+                </span>
+              ))}
+            </span>
+            {it.soldOut > 0 && (
+              <span className="text-ochre text-xs md:col-span-2 md:col-start-2">
+                {t("overview.soldOut", { count: it.soldOut })}
+              </span>
+            )}
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  );
+}

@@ -1,0 +1,39 @@
+import { queryOptions } from "@tanstack/react-query";
+import { call } from "@/api/client";
+import {
+  listPlatformUsage,
+  listStock,
+  listStockOperations,
+  listStockRepairs,
+} from "@/api/generated/operations";
+import { monthStart } from "../parts/month";
+
+const MOST = 200;
+const NEWEST = 20;
+
+/** The first rows; more are on the page of the stock. */
+export const stockRows = queryOptions({
+  queryKey: ["platform", "overview", "stock"],
+  staleTime: 10_000,
+  queryFn: ({ signal }) => call(listStock, { query: { limit: MOST } }, { signal }),
+});
+
+export const repairs = queryOptions({
+  queryKey: ["platform", "overview", "repairs"],
+  queryFn: ({ signal }) => call(listStockRepairs, { query: { limit: NEWEST } }, { signal }),
+});
+
+export const stockOperations = queryOptions({
+  queryKey: ["platform", "overview", "operations"],
+  queryFn: ({ signal }) => call(listStockOperations, { query: { limit: NEWEST } }, { signal }),
+});
+
+export const costByDay = queryOptions({
+  queryKey: ["platform", "usage", "days"],
+  queryFn: ({ signal }) =>
+    call(
+      listPlatformUsage,
+      { query: { from: monthStart(Date.now()), group_by: "day", limit: MOST } },
+      { signal },
+    ),
+});

@@ -1,0 +1,46 @@
+import { queryOptions } from "@tanstack/react-query";
+import { call } from "@/api/client";
+import {
+  getPlatformPool,
+  getPlatformPoolShare,
+  getPoolCapacity,
+  listPlatformPoolShares,
+  listPlatformPools,
+  listPlatformWorkers,
+} from "@/api/generated/operations";
+import type { PoolId, TenantId } from "@/api/generated/types";
+import { pagesOf } from "@/api/pages";
+import { ApiError } from "@/api/problem";
+
+export const pools = pagesOf(["platform", "pools", "list"], listPlatformPools, {});
+
+export const pool = (id: PoolId) =>
+  queryOptions({
+    queryKey: ["platform", "pools", "one", id],
+    queryFn: ({ signal }) => call(getPlatformPool, { path: { id } }, { signal }),
+  });
+
+export const capacity = (id: PoolId) =>
+  queryOptions({
+    queryKey: ["platform", "pools", "capacity", id],
+    staleTime: 2_000,
+    queryFn: ({ signal }) => call(getPoolCapacity, { path: { id } }, { signal }),
+  });
+
+export const workers = (id: PoolId) =>
+  pagesOf(["platform", "pools", "workers", id], listPlatformWorkers, { path: { id } });
+
+export const shares = (id: PoolId) =>
+  pagesOf(["platform", "pools", "shares", id], listPlatformPoolShares, { path: { id } });
+
+/** The version that is changed; null for a tenant without a share of its own. */
+export const share = (id: PoolId, tenant_id: TenantId) =>
+  queryOptions({
+    queryKey: ["platform", "pools", "share", id, tenant_id],
+    staleTime: 0,
+    queryFn: ({ signal }) =>
+      call(getPlatformPoolShare, { path: { id, tenant_id } }, { signal }).catch((error: unknown) => {
+        if (error instanceof ApiError && error.status === 404) return null;
+        throw error;
+      }),
+  });
