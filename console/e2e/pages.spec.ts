@@ -28,6 +28,17 @@ const pages: Page[] = [
   { path: "/admin/services", heading: ["Services", "服务"], person: "mara" },
   { path: "/admin/services/new", heading: ["New version", "新建版本"], person: "mara" },
   { path: "/admin/datacenters", heading: ["Datacenters", "数据中心"], person: "mara" },
+  { path: "/admin", heading: ["Platform", "平台"], person: "mara" },
+  { path: "/admin/tenants", heading: ["Tenants", "租户"], person: "mara" },
+  { path: "/admin/users", heading: ["Users", "用户"], person: "mara" },
+  { path: "/admin/instances", heading: ["Instances", "实例"], person: "mara" },
+  { path: "/admin/instances/ssh", heading: ["Instances", "实例"], person: "mara" },
+  { path: "/admin/storages", heading: ["Storages", "存储"], person: "mara" },
+  { path: "/admin/pools", heading: ["Pools", "任务池"], person: "mara" },
+  { path: "/admin/health", heading: ["Health", "健康状况"], person: "mara" },
+  { path: "/admin/health/logs", heading: ["Health", "健康状况"], person: "mara" },
+  { path: "/admin/health/keys", heading: ["Health", "健康状况"], person: "mara" },
+  { path: "/admin/audit", heading: ["Audit", "审计"], person: "mara" },
   { path: "/invitations", heading: ["Invitations", "邀请"], person: "lena" },
 ];
 

@@ -5,6 +5,11 @@ import { studio } from "./pictures/studio";
 
 /** Each area has a file of its own. */
 const pictures = [...money, ...stock, ...studio];
+import { platform } from "./pictures/platform";
+import { studio } from "./pictures/studio";
+
+/** Each area has a file of its own. */
+const pictures = [...studio, ...platform];
 
 const looks = [
   { look: "light", theme: "light", language: "en", width: 1360 },
