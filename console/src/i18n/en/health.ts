@@ -13,7 +13,7 @@ export const health = {
     one: "{count} module works. Asked at {time}.",
     other: "All {count} modules work. Asked at {time}.",
   },
-  summaryBroken: "{names} of {count} modules need a look. Asked at {time}.",
+  summaryBroken: "{count} modules, of which {names} needs a look. Asked at {time}.",
   lag: { one: "{count} s behind", other: "{count} s behind" },
   noLag: "up to date",
   lastError: "{message} ({time})",
