@@ -1,15 +1,11 @@
 import { test } from "./fixtures";
 import { money } from "./pictures/money";
+import { platform } from "./pictures/platform";
 import { stock } from "./pictures/stock";
 import { studio } from "./pictures/studio";
 
 /** Each area has a file of its own. */
-const pictures = [...money, ...stock, ...studio];
-import { platform } from "./pictures/platform";
-import { studio } from "./pictures/studio";
-
-/** Each area has a file of its own. */
-const pictures = [...studio, ...platform];
+const pictures = [...money, ...platform, ...stock, ...studio];
 
 const looks = [
   { look: "light", theme: "light", language: "en", width: 1360 },

@@ -23,8 +23,7 @@ export interface Change {
 
 export function change(
   world: World,
-  { stock, instances = 0, limits, forgetEvents, empty, budgetSpent, endpoints }: Change,
-  { stock, instances = 0, limits, forgetEvents, empty, brokenAudit }: Change,
+  { stock, instances = 0, limits, forgetEvents, empty, budgetSpent, endpoints, brokenAudit }: Change,
 ) {
   if (stock)
     for (const row of world.stock)

@@ -1,6 +1,6 @@
 import type { ApiKey, Member, Role, Tenant, TenantId, User, UserId } from "../src/api/generated/types";
-import { queueSeed } from "./queue-seed.ts";
 import { platformSeed } from "./platform-seed.ts";
+import { queueSeed } from "./queue-seed.ts";
 import { studioSeed } from "./studio-seed.ts";
 import { webhookSeed } from "./webhook-seed.ts";
 import { type Account, daysAgo, makeId, type World } from "./world.ts";

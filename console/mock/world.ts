@@ -30,8 +30,8 @@ import type {
   UserId,
 } from "../src/api/generated/types";
 import type { ProblemSlug } from "../src/api/problem";
-import type { QueueWorld } from "./queue-seed.ts";
 import type { Platform } from "./platform-world.ts";
+import type { QueueWorld } from "./queue-seed.ts";
 import type { OperationName } from "./types.ts";
 import type { UsageWorld } from "./usage-seed.ts";
 import type { WebhookWorld } from "./webhook-seed.ts";

@@ -21,6 +21,9 @@ import { Route as AppMessageQueueRouteImport } from './routes/_app/message-queue
 import { Route as AppAccountIndexRouteImport } from './routes/_app/account/index'
 import { Route as AppAccountSessionsRouteImport } from './routes/_app/account/sessions'
 import { Route as AppAccountSignInRouteImport } from './routes/_app/account/sign-in'
+import { Route as AppAdminIndexRouteImport } from './routes/_app/admin/index'
+import { Route as AppAdminAuditRouteImport } from './routes/_app/admin/audit'
+import { Route as AppAdminHealthRouteImport } from './routes/_app/admin/health'
 import { Route as AppAdminStockRouteImport } from './routes/_app/admin/stock'
 import { Route as AppAdminStorageSpecsRouteImport } from './routes/_app/admin/storage-specs'
 import { Route as AppInstancesIndexRouteImport } from './routes/_app/instances/index'
@@ -35,11 +38,24 @@ import { Route as AppAdminDatacentersIdRouteImport } from './routes/_app/admin/d
 import { Route as AppAdminGpuSpecsIndexRouteImport } from './routes/_app/admin/gpu-specs/index'
 import { Route as AppAdminGpuSpecsIdRouteImport } from './routes/_app/admin/gpu-specs/$id'
 import { Route as AppAdminGpuSpecsNewRouteImport } from './routes/_app/admin/gpu-specs/new'
+import { Route as AppAdminHealthIndexRouteImport } from './routes/_app/admin/health/index'
+import { Route as AppAdminHealthKeysRouteImport } from './routes/_app/admin/health/keys'
+import { Route as AppAdminHealthLogsRouteImport } from './routes/_app/admin/health/logs'
+import { Route as AppAdminInstancesIdRouteImport } from './routes/_app/admin/instances/$id'
+import { Route as AppAdminInstancesListRouteImport } from './routes/_app/admin/instances/_list'
+import { Route as AppAdminPoolsIndexRouteImport } from './routes/_app/admin/pools/index'
+import { Route as AppAdminPoolsIdRouteImport } from './routes/_app/admin/pools/$id'
 import { Route as AppAdminServicesIndexRouteImport } from './routes/_app/admin/services/index'
 import { Route as AppAdminServicesIdRouteImport } from './routes/_app/admin/services/$id'
 import { Route as AppAdminServicesNewRouteImport } from './routes/_app/admin/services/new'
+import { Route as AppAdminStoragesIndexRouteImport } from './routes/_app/admin/storages/index'
+import { Route as AppAdminStoragesIdRouteImport } from './routes/_app/admin/storages/$id'
+import { Route as AppAdminTenantsIndexRouteImport } from './routes/_app/admin/tenants/index'
+import { Route as AppAdminTenantsIdRouteImport } from './routes/_app/admin/tenants/$id'
 import { Route as AppAdminUnitsIndexRouteImport } from './routes/_app/admin/units/index'
 import { Route as AppAdminUnitsIdRouteImport } from './routes/_app/admin/units/$id'
+import { Route as AppAdminUsersIndexRouteImport } from './routes/_app/admin/users/index'
+import { Route as AppAdminUsersIdRouteImport } from './routes/_app/admin/users/$id'
 import { Route as AppInstancesIdIndexRouteImport } from './routes/_app/instances/$id/index'
 import { Route as AppInstancesIdAccessRouteImport } from './routes/_app/instances/$id/access'
 import { Route as AppInstancesIdLogRouteImport } from './routes/_app/instances/$id/log'
@@ -48,6 +64,11 @@ import { Route as AppInstancesIdSettingsRouteImport } from './routes/_app/instan
 import { Route as AppInstancesIdTerminalRouteImport } from './routes/_app/instances/$id/terminal'
 import { Route as AppInstancesIdOpenRouteImport } from './routes/_app/instances/$id_.open'
 import { Route as AppAdminGpuSpecsIdEditRouteImport } from './routes/_app/admin/gpu-specs/$id_.edit'
+import { Route as AppAdminInstancesListIndexRouteImport } from './routes/_app/admin/instances/_list/index'
+import { Route as AppAdminInstancesListSshRouteImport } from './routes/_app/admin/instances/_list/ssh'
+import { Route as AppAdminTenantsIdIndexRouteImport } from './routes/_app/admin/tenants/$id/index'
+import { Route as AppAdminTenantsIdLimitsRouteImport } from './routes/_app/admin/tenants/$id/limits'
+import { Route as AppAdminTenantsIdMembersRouteImport } from './routes/_app/admin/tenants/$id/members'
 
 const AppRoute = AppRouteImport.update({
   id: '/_app',
@@ -107,6 +128,21 @@ const AppAccountSignInRoute = AppAccountSignInRouteImport.update({
   id: '/sign-in',
   path: '/sign-in',
   getParentRoute: () => AppAccountRoute,
+} as any)
+const AppAdminIndexRoute = AppAdminIndexRouteImport.update({
+  id: '/',
+  path: '/',
+  getParentRoute: () => AppAdminRoute,
+} as any)
+const AppAdminAuditRoute = AppAdminAuditRouteImport.update({
+  id: '/audit',
+  path: '/audit',
+  getParentRoute: () => AppAdminRoute,
+} as any)
+const AppAdminHealthRoute = AppAdminHealthRouteImport.update({
+  id: '/health',
+  path: '/health',
+  getParentRoute: () => AppAdminRoute,
 } as any)
 const AppAdminStockRoute = AppAdminStockRouteImport.update({
   id: '/stock',
@@ -179,6 +215,41 @@ const AppAdminGpuSpecsNewRoute = AppAdminGpuSpecsNewRouteImport.update({
   path: '/gpu-specs/new',
   getParentRoute: () => AppAdminRoute,
 } as any)
+const AppAdminHealthIndexRoute = AppAdminHealthIndexRouteImport.update({
+  id: '/',
+  path: '/',
+  getParentRoute: () => AppAdminHealthRoute,
+} as any)
+const AppAdminHealthKeysRoute = AppAdminHealthKeysRouteImport.update({
+  id: '/keys',
+  path: '/keys',
+  getParentRoute: () => AppAdminHealthRoute,
+} as any)
+const AppAdminHealthLogsRoute = AppAdminHealthLogsRouteImport.update({
+  id: '/logs',
+  path: '/logs',
+  getParentRoute: () => AppAdminHealthRoute,
+} as any)
+const AppAdminInstancesIdRoute = AppAdminInstancesIdRouteImport.update({
+  id: '/instances/$id',
+  path: '/instances/$id',
+  getParentRoute: () => AppAdminRoute,
+} as any)
+const AppAdminInstancesListRoute = AppAdminInstancesListRouteImport.update({
+  id: '/instances/_list',
+  path: '/instances',
+  getParentRoute: () => AppAdminRoute,
+} as any)
+const AppAdminPoolsIndexRoute = AppAdminPoolsIndexRouteImport.update({
+  id: '/pools/',
+  path: '/pools/',
+  getParentRoute: () => AppAdminRoute,
+} as any)
+const AppAdminPoolsIdRoute = AppAdminPoolsIdRouteImport.update({
+  id: '/pools/$id',
+  path: '/pools/$id',
+  getParentRoute: () => AppAdminRoute,
+} as any)
 const AppAdminServicesIndexRoute = AppAdminServicesIndexRouteImport.update({
   id: '/services/',
   path: '/services/',
@@ -194,6 +265,26 @@ const AppAdminServicesNewRoute = AppAdminServicesNewRouteImport.update({
   path: '/services/new',
   getParentRoute: () => AppAdminRoute,
 } as any)
+const AppAdminStoragesIndexRoute = AppAdminStoragesIndexRouteImport.update({
+  id: '/storages/',
+  path: '/storages/',
+  getParentRoute: () => AppAdminRoute,
+} as any)
+const AppAdminStoragesIdRoute = AppAdminStoragesIdRouteImport.update({
+  id: '/storages/$id',
+  path: '/storages/$id',
+  getParentRoute: () => AppAdminRoute,
+} as any)
+const AppAdminTenantsIndexRoute = AppAdminTenantsIndexRouteImport.update({
+  id: '/tenants/',
+  path: '/tenants/',
+  getParentRoute: () => AppAdminRoute,
+} as any)
+const AppAdminTenantsIdRoute = AppAdminTenantsIdRouteImport.update({
+  id: '/tenants/$id',
+  path: '/tenants/$id',
+  getParentRoute: () => AppAdminRoute,
+} as any)
 const AppAdminUnitsIndexRoute = AppAdminUnitsIndexRouteImport.update({
   id: '/units/',
   path: '/units/',
@@ -202,6 +293,16 @@ const AppAdminUnitsIndexRoute = AppAdminUnitsIndexRouteImport.update({
 const AppAdminUnitsIdRoute = AppAdminUnitsIdRouteImport.update({
   id: '/units/$id',
   path: '/units/$id',
+  getParentRoute: () => AppAdminRoute,
+} as any)
+const AppAdminUsersIndexRoute = AppAdminUsersIndexRouteImport.update({
+  id: '/users/',
+  path: '/users/',
+  getParentRoute: () => AppAdminRoute,
+} as any)
+const AppAdminUsersIdRoute = AppAdminUsersIdRouteImport.update({
+  id: '/users/$id',
+  path: '/users/$id',
   getParentRoute: () => AppAdminRoute,
 } as any)
 const AppInstancesIdIndexRoute = AppInstancesIdIndexRouteImport.update({
@@ -244,6 +345,34 @@ const AppAdminGpuSpecsIdEditRoute = AppAdminGpuSpecsIdEditRouteImport.update({
   path: '/gpu-specs/$id/edit',
   getParentRoute: () => AppAdminRoute,
 } as any)
+const AppAdminInstancesListIndexRoute =
+  AppAdminInstancesListIndexRouteImport.update({
+    id: '/',
+    path: '/',
+    getParentRoute: () => AppAdminInstancesListRoute,
+  } as any)
+const AppAdminInstancesListSshRoute =
+  AppAdminInstancesListSshRouteImport.update({
+    id: '/ssh',
+    path: '/ssh',
+    getParentRoute: () => AppAdminInstancesListRoute,
+  } as any)
+const AppAdminTenantsIdIndexRoute = AppAdminTenantsIdIndexRouteImport.update({
+  id: '/',
+  path: '/',
+  getParentRoute: () => AppAdminTenantsIdRoute,
+} as any)
+const AppAdminTenantsIdLimitsRoute = AppAdminTenantsIdLimitsRouteImport.update({
+  id: '/limits',
+  path: '/limits',
+  getParentRoute: () => AppAdminTenantsIdRoute,
+} as any)
+const AppAdminTenantsIdMembersRoute =
+  AppAdminTenantsIdMembersRouteImport.update({
+    id: '/members',
+    path: '/members',
+    getParentRoute: () => AppAdminTenantsIdRoute,
+  } as any)
 
 export interface FileRoutesByFullPath {
   '/': typeof AppIndexRoute
@@ -256,6 +385,8 @@ export interface FileRoutesByFullPath {
   '/message-queue': typeof AppMessageQueueRoute
   '/account/sessions': typeof AppAccountSessionsRoute
   '/account/sign-in': typeof AppAccountSignInRoute
+  '/admin/audit': typeof AppAdminAuditRoute
+  '/admin/health': typeof AppAdminHealthRouteWithChildren
   '/admin/stock': typeof AppAdminStockRoute
   '/admin/storage-specs': typeof AppAdminStorageSpecsRoute
   '/instances/$id': typeof AppInstancesIdRouteWithChildren
@@ -263,15 +394,24 @@ export interface FileRoutesByFullPath {
   '/usage/limits': typeof AppUsageLimitsRoute
   '/webhooks/$id': typeof AppWebhooksIdRoute
   '/account/': typeof AppAccountIndexRoute
+  '/admin/': typeof AppAdminIndexRoute
   '/instances/': typeof AppInstancesIndexRoute
   '/usage/': typeof AppUsageIndexRoute
   '/webhooks/': typeof AppWebhooksIndexRoute
   '/admin/datacenters/$id': typeof AppAdminDatacentersIdRoute
   '/admin/gpu-specs/$id': typeof AppAdminGpuSpecsIdRoute
   '/admin/gpu-specs/new': typeof AppAdminGpuSpecsNewRoute
+  '/admin/health/keys': typeof AppAdminHealthKeysRoute
+  '/admin/health/logs': typeof AppAdminHealthLogsRoute
+  '/admin/instances/$id': typeof AppAdminInstancesIdRoute
+  '/admin/instances': typeof AppAdminInstancesListRouteWithChildren
+  '/admin/pools/$id': typeof AppAdminPoolsIdRoute
   '/admin/services/$id': typeof AppAdminServicesIdRoute
   '/admin/services/new': typeof AppAdminServicesNewRoute
+  '/admin/storages/$id': typeof AppAdminStoragesIdRoute
+  '/admin/tenants/$id': typeof AppAdminTenantsIdRouteWithChildren
   '/admin/units/$id': typeof AppAdminUnitsIdRoute
+  '/admin/users/$id': typeof AppAdminUsersIdRoute
   '/instances/$id/access': typeof AppInstancesIdAccessRoute
   '/instances/$id/log': typeof AppInstancesIdLogRoute
   '/instances/$id/runs': typeof AppInstancesIdRunsRoute
@@ -280,14 +420,23 @@ export interface FileRoutesByFullPath {
   '/instances/$id/open': typeof AppInstancesIdOpenRoute
   '/admin/datacenters/': typeof AppAdminDatacentersIndexRoute
   '/admin/gpu-specs/': typeof AppAdminGpuSpecsIndexRoute
+  '/admin/health/': typeof AppAdminHealthIndexRoute
+  '/admin/pools/': typeof AppAdminPoolsIndexRoute
   '/admin/services/': typeof AppAdminServicesIndexRoute
+  '/admin/storages/': typeof AppAdminStoragesIndexRoute
+  '/admin/tenants/': typeof AppAdminTenantsIndexRoute
   '/admin/units/': typeof AppAdminUnitsIndexRoute
+  '/admin/users/': typeof AppAdminUsersIndexRoute
   '/instances/$id/': typeof AppInstancesIdIndexRoute
   '/admin/gpu-specs/$id/edit': typeof AppAdminGpuSpecsIdEditRoute
+  '/admin/instances/ssh': typeof AppAdminInstancesListSshRoute
+  '/admin/tenants/$id/limits': typeof AppAdminTenantsIdLimitsRoute
+  '/admin/tenants/$id/members': typeof AppAdminTenantsIdMembersRoute
+  '/admin/instances/': typeof AppAdminInstancesListIndexRoute
+  '/admin/tenants/$id/': typeof AppAdminTenantsIdIndexRoute
 }
 export interface FileRoutesByTo {
   '/sign-in': typeof SignInRoute
-  '/admin': typeof AppAdminRouteWithChildren
   '/api-keys': typeof AppApiKeysRoute
   '/invitations': typeof AppInvitationsRoute
   '/members': typeof AppMembersRoute
@@ -295,21 +444,29 @@ export interface FileRoutesByTo {
   '/': typeof AppIndexRoute
   '/account/sessions': typeof AppAccountSessionsRoute
   '/account/sign-in': typeof AppAccountSignInRoute
+  '/admin/audit': typeof AppAdminAuditRoute
   '/admin/stock': typeof AppAdminStockRoute
   '/admin/storage-specs': typeof AppAdminStorageSpecsRoute
   '/instances/new': typeof AppInstancesNewRoute
   '/usage/limits': typeof AppUsageLimitsRoute
   '/webhooks/$id': typeof AppWebhooksIdRoute
   '/account': typeof AppAccountIndexRoute
+  '/admin': typeof AppAdminIndexRoute
   '/instances': typeof AppInstancesIndexRoute
   '/usage': typeof AppUsageIndexRoute
   '/webhooks': typeof AppWebhooksIndexRoute
   '/admin/datacenters/$id': typeof AppAdminDatacentersIdRoute
   '/admin/gpu-specs/$id': typeof AppAdminGpuSpecsIdRoute
   '/admin/gpu-specs/new': typeof AppAdminGpuSpecsNewRoute
+  '/admin/health/keys': typeof AppAdminHealthKeysRoute
+  '/admin/health/logs': typeof AppAdminHealthLogsRoute
+  '/admin/instances/$id': typeof AppAdminInstancesIdRoute
+  '/admin/pools/$id': typeof AppAdminPoolsIdRoute
   '/admin/services/$id': typeof AppAdminServicesIdRoute
   '/admin/services/new': typeof AppAdminServicesNewRoute
+  '/admin/storages/$id': typeof AppAdminStoragesIdRoute
   '/admin/units/$id': typeof AppAdminUnitsIdRoute
+  '/admin/users/$id': typeof AppAdminUsersIdRoute
   '/instances/$id/access': typeof AppInstancesIdAccessRoute
   '/instances/$id/log': typeof AppInstancesIdLogRoute
   '/instances/$id/runs': typeof AppInstancesIdRunsRoute
@@ -318,10 +475,20 @@ export interface FileRoutesByTo {
   '/instances/$id/open': typeof AppInstancesIdOpenRoute
   '/admin/datacenters': typeof AppAdminDatacentersIndexRoute
   '/admin/gpu-specs': typeof AppAdminGpuSpecsIndexRoute
+  '/admin/health': typeof AppAdminHealthIndexRoute
+  '/admin/pools': typeof AppAdminPoolsIndexRoute
   '/admin/services': typeof AppAdminServicesIndexRoute
+  '/admin/storages': typeof AppAdminStoragesIndexRoute
+  '/admin/tenants': typeof AppAdminTenantsIndexRoute
   '/admin/units': typeof AppAdminUnitsIndexRoute
+  '/admin/users': typeof AppAdminUsersIndexRoute
   '/instances/$id': typeof AppInstancesIdIndexRoute
   '/admin/gpu-specs/$id/edit': typeof AppAdminGpuSpecsIdEditRoute
+  '/admin/instances/ssh': typeof AppAdminInstancesListSshRoute
+  '/admin/tenants/$id/limits': typeof AppAdminTenantsIdLimitsRoute
+  '/admin/tenants/$id/members': typeof AppAdminTenantsIdMembersRoute
+  '/admin/instances': typeof AppAdminInstancesListIndexRoute
+  '/admin/tenants/$id': typeof AppAdminTenantsIdIndexRoute
 }
 export interface FileRoutesById {
   __root__: typeof rootRouteImport
@@ -336,6 +503,8 @@ export interface FileRoutesById {
   '/_app/': typeof AppIndexRoute
   '/_app/account/sessions': typeof AppAccountSessionsRoute
   '/_app/account/sign-in': typeof AppAccountSignInRoute
+  '/_app/admin/audit': typeof AppAdminAuditRoute
+  '/_app/admin/health': typeof AppAdminHealthRouteWithChildren
   '/_app/admin/stock': typeof AppAdminStockRoute
   '/_app/admin/storage-specs': typeof AppAdminStorageSpecsRoute
   '/_app/instances/$id': typeof AppInstancesIdRouteWithChildren
@@ -343,15 +512,24 @@ export interface FileRoutesById {
   '/_app/usage/limits': typeof AppUsageLimitsRoute
   '/_app/webhooks/$id': typeof AppWebhooksIdRoute
   '/_app/account/': typeof AppAccountIndexRoute
+  '/_app/admin/': typeof AppAdminIndexRoute
   '/_app/instances/': typeof AppInstancesIndexRoute
   '/_app/usage/': typeof AppUsageIndexRoute
   '/_app/webhooks/': typeof AppWebhooksIndexRoute
   '/_app/admin/datacenters/$id': typeof AppAdminDatacentersIdRoute
   '/_app/admin/gpu-specs/$id': typeof AppAdminGpuSpecsIdRoute
   '/_app/admin/gpu-specs/new': typeof AppAdminGpuSpecsNewRoute
+  '/_app/admin/health/keys': typeof AppAdminHealthKeysRoute
+  '/_app/admin/health/logs': typeof AppAdminHealthLogsRoute
+  '/_app/admin/instances/$id': typeof AppAdminInstancesIdRoute
+  '/_app/admin/instances/_list': typeof AppAdminInstancesListRouteWithChildren
+  '/_app/admin/pools/$id': typeof AppAdminPoolsIdRoute
   '/_app/admin/services/$id': typeof AppAdminServicesIdRoute
   '/_app/admin/services/new': typeof AppAdminServicesNewRoute
+  '/_app/admin/storages/$id': typeof AppAdminStoragesIdRoute
+  '/_app/admin/tenants/$id': typeof AppAdminTenantsIdRouteWithChildren
   '/_app/admin/units/$id': typeof AppAdminUnitsIdRoute
+  '/_app/admin/users/$id': typeof AppAdminUsersIdRoute
   '/_app/instances/$id/access': typeof AppInstancesIdAccessRoute
   '/_app/instances/$id/log': typeof AppInstancesIdLogRoute
   '/_app/instances/$id/runs': typeof AppInstancesIdRunsRoute
@@ -360,10 +538,20 @@ export interface FileRoutesById {
   '/_app/instances/$id_/open': typeof AppInstancesIdOpenRoute
   '/_app/admin/datacenters/': typeof AppAdminDatacentersIndexRoute
   '/_app/admin/gpu-specs/': typeof AppAdminGpuSpecsIndexRoute
+  '/_app/admin/health/': typeof AppAdminHealthIndexRoute
+  '/_app/admin/pools/': typeof AppAdminPoolsIndexRoute
   '/_app/admin/services/': typeof AppAdminServicesIndexRoute
+  '/_app/admin/storages/': typeof AppAdminStoragesIndexRoute
+  '/_app/admin/tenants/': typeof AppAdminTenantsIndexRoute
   '/_app/admin/units/': typeof AppAdminUnitsIndexRoute
+  '/_app/admin/users/': typeof AppAdminUsersIndexRoute
   '/_app/instances/$id/': typeof AppInstancesIdIndexRoute
   '/_app/admin/gpu-specs/$id_/edit': typeof AppAdminGpuSpecsIdEditRoute
+  '/_app/admin/instances/_list/ssh': typeof AppAdminInstancesListSshRoute
+  '/_app/admin/tenants/$id/limits': typeof AppAdminTenantsIdLimitsRoute
+  '/_app/admin/tenants/$id/members': typeof AppAdminTenantsIdMembersRoute
+  '/_app/admin/instances/_list/': typeof AppAdminInstancesListIndexRoute
+  '/_app/admin/tenants/$id/': typeof AppAdminTenantsIdIndexRoute
 }
 export interface FileRouteTypes {
   fileRoutesByFullPath: FileRoutesByFullPath
@@ -378,6 +566,8 @@ export interface FileRouteTypes {
     | '/message-queue'
     | '/account/sessions'
     | '/account/sign-in'
+    | '/admin/audit'
+    | '/admin/health'
     | '/admin/stock'
     | '/admin/storage-specs'
     | '/instances/$id'
@@ -385,15 +575,24 @@ export interface FileRouteTypes {
     | '/usage/limits'
     | '/webhooks/$id'
     | '/account/'
+    | '/admin/'
     | '/instances/'
     | '/usage/'
     | '/webhooks/'
     | '/admin/datacenters/$id'
     | '/admin/gpu-specs/$id'
     | '/admin/gpu-specs/new'
+    | '/admin/health/keys'
+    | '/admin/health/logs'
+    | '/admin/instances/$id'
+    | '/admin/instances'
+    | '/admin/pools/$id'
     | '/admin/services/$id'
     | '/admin/services/new'
+    | '/admin/storages/$id'
+    | '/admin/tenants/$id'
     | '/admin/units/$id'
+    | '/admin/users/$id'
     | '/instances/$id/access'
     | '/instances/$id/log'
     | '/instances/$id/runs'
@@ -402,14 +601,23 @@ export interface FileRouteTypes {
     | '/instances/$id/open'
     | '/admin/datacenters/'
     | '/admin/gpu-specs/'
+    | '/admin/health/'
+    | '/admin/pools/'
     | '/admin/services/'
+    | '/admin/storages/'
+    | '/admin/tenants/'
     | '/admin/units/'
+    | '/admin/users/'
     | '/instances/$id/'
     | '/admin/gpu-specs/$id/edit'
+    | '/admin/instances/ssh'
+    | '/admin/tenants/$id/limits'
+    | '/admin/tenants/$id/members'
+    | '/admin/instances/'
+    | '/admin/tenants/$id/'
   fileRoutesByTo: FileRoutesByTo
   to:
     | '/sign-in'
-    | '/admin'
     | '/api-keys'
     | '/invitations'
     | '/members'
@@ -417,21 +625,29 @@ export interface FileRouteTypes {
     | '/'
     | '/account/sessions'
     | '/account/sign-in'
+    | '/admin/audit'
     | '/admin/stock'
     | '/admin/storage-specs'
     | '/instances/new'
     | '/usage/limits'
     | '/webhooks/$id'
     | '/account'
+    | '/admin'
     | '/instances'
     | '/usage'
     | '/webhooks'
     | '/admin/datacenters/$id'
     | '/admin/gpu-specs/$id'
     | '/admin/gpu-specs/new'
+    | '/admin/health/keys'
+    | '/admin/health/logs'
+    | '/admin/instances/$id'
+    | '/admin/pools/$id'
     | '/admin/services/$id'
     | '/admin/services/new'
+    | '/admin/storages/$id'
     | '/admin/units/$id'
+    | '/admin/users/$id'
     | '/instances/$id/access'
     | '/instances/$id/log'
     | '/instances/$id/runs'
@@ -440,10 +656,20 @@ export interface FileRouteTypes {
     | '/instances/$id/open'
     | '/admin/datacenters'
     | '/admin/gpu-specs'
+    | '/admin/health'
+    | '/admin/pools'
     | '/admin/services'
+    | '/admin/storages'
+    | '/admin/tenants'
     | '/admin/units'
+    | '/admin/users'
     | '/instances/$id'
     | '/admin/gpu-specs/$id/edit'
+    | '/admin/instances/ssh'
+    | '/admin/tenants/$id/limits'
+    | '/admin/tenants/$id/members'
+    | '/admin/instances'
+    | '/admin/tenants/$id'
   id:
     | '__root__'
     | '/_app'
@@ -457,6 +683,8 @@ export interface FileRouteTypes {
     | '/_app/'
     | '/_app/account/sessions'
     | '/_app/account/sign-in'
+    | '/_app/admin/audit'
+    | '/_app/admin/health'
     | '/_app/admin/stock'
     | '/_app/admin/storage-specs'
     | '/_app/instances/$id'
@@ -464,15 +692,24 @@ export interface FileRouteTypes {
     | '/_app/usage/limits'
     | '/_app/webhooks/$id'
     | '/_app/account/'
+    | '/_app/admin/'
     | '/_app/instances/'
     | '/_app/usage/'
     | '/_app/webhooks/'
     | '/_app/admin/datacenters/$id'
     | '/_app/admin/gpu-specs/$id'
     | '/_app/admin/gpu-specs/new'
+    | '/_app/admin/health/keys'
+    | '/_app/admin/health/logs'
+    | '/_app/admin/instances/$id'
+    | '/_app/admin/instances/_list'
+    | '/_app/admin/pools/$id'
     | '/_app/admin/services/$id'
     | '/_app/admin/services/new'
+    | '/_app/admin/storages/$id'
+    | '/_app/admin/tenants/$id'
     | '/_app/admin/units/$id'
+    | '/_app/admin/users/$id'
     | '/_app/instances/$id/access'
     | '/_app/instances/$id/log'
     | '/_app/instances/$id/runs'
@@ -481,10 +718,20 @@ export interface FileRouteTypes {
     | '/_app/instances/$id_/open'
     | '/_app/admin/datacenters/'
     | '/_app/admin/gpu-specs/'
+    | '/_app/admin/health/'
+    | '/_app/admin/pools/'
     | '/_app/admin/services/'
+    | '/_app/admin/storages/'
+    | '/_app/admin/tenants/'
     | '/_app/admin/units/'
+    | '/_app/admin/users/'
     | '/_app/instances/$id/'
     | '/_app/admin/gpu-specs/$id_/edit'
+    | '/_app/admin/instances/_list/ssh'
+    | '/_app/admin/tenants/$id/limits'
+    | '/_app/admin/tenants/$id/members'
+    | '/_app/admin/instances/_list/'
+    | '/_app/admin/tenants/$id/'
   fileRoutesById: FileRoutesById
 }
 export interface RootRouteChildren {
@@ -577,6 +824,27 @@ declare module '@tanstack/react-router' {
       fullPath: '/account/sign-in'
       preLoaderRoute: typeof AppAccountSignInRouteImport
       parentRoute: typeof AppAccountRoute
+    }
+    '/_app/admin/': {
+      id: '/_app/admin/'
+      path: '/'
+      fullPath: '/admin/'
+      preLoaderRoute: typeof AppAdminIndexRouteImport
+      parentRoute: typeof AppAdminRoute
+    }
+    '/_app/admin/audit': {
+      id: '/_app/admin/audit'
+      path: '/audit'
+      fullPath: '/admin/audit'
+      preLoaderRoute: typeof AppAdminAuditRouteImport
+      parentRoute: typeof AppAdminRoute
+    }
+    '/_app/admin/health': {
+      id: '/_app/admin/health'
+      path: '/health'
+      fullPath: '/admin/health'
+      preLoaderRoute: typeof AppAdminHealthRouteImport
+      parentRoute: typeof AppAdminRoute
     }
     '/_app/admin/stock': {
       id: '/_app/admin/stock'
@@ -676,6 +944,55 @@ declare module '@tanstack/react-router' {
       preLoaderRoute: typeof AppAdminGpuSpecsNewRouteImport
       parentRoute: typeof AppAdminRoute
     }
+    '/_app/admin/health/': {
+      id: '/_app/admin/health/'
+      path: '/'
+      fullPath: '/admin/health/'
+      preLoaderRoute: typeof AppAdminHealthIndexRouteImport
+      parentRoute: typeof AppAdminHealthRoute
+    }
+    '/_app/admin/health/keys': {
+      id: '/_app/admin/health/keys'
+      path: '/keys'
+      fullPath: '/admin/health/keys'
+      preLoaderRoute: typeof AppAdminHealthKeysRouteImport
+      parentRoute: typeof AppAdminHealthRoute
+    }
+    '/_app/admin/health/logs': {
+      id: '/_app/admin/health/logs'
+      path: '/logs'
+      fullPath: '/admin/health/logs'
+      preLoaderRoute: typeof AppAdminHealthLogsRouteImport
+      parentRoute: typeof AppAdminHealthRoute
+    }
+    '/_app/admin/instances/$id': {
+      id: '/_app/admin/instances/$id'
+      path: '/instances/$id'
+      fullPath: '/admin/instances/$id'
+      preLoaderRoute: typeof AppAdminInstancesIdRouteImport
+      parentRoute: typeof AppAdminRoute
+    }
+    '/_app/admin/instances/_list': {
+      id: '/_app/admin/instances/_list'
+      path: '/instances'
+      fullPath: '/admin/instances'
+      preLoaderRoute: typeof AppAdminInstancesListRouteImport
+      parentRoute: typeof AppAdminRoute
+    }
+    '/_app/admin/pools/': {
+      id: '/_app/admin/pools/'
+      path: '/pools'
+      fullPath: '/admin/pools/'
+      preLoaderRoute: typeof AppAdminPoolsIndexRouteImport
+      parentRoute: typeof AppAdminRoute
+    }
+    '/_app/admin/pools/$id': {
+      id: '/_app/admin/pools/$id'
+      path: '/pools/$id'
+      fullPath: '/admin/pools/$id'
+      preLoaderRoute: typeof AppAdminPoolsIdRouteImport
+      parentRoute: typeof AppAdminRoute
+    }
     '/_app/admin/services/': {
       id: '/_app/admin/services/'
       path: '/services'
@@ -697,6 +1014,34 @@ declare module '@tanstack/react-router' {
       preLoaderRoute: typeof AppAdminServicesNewRouteImport
       parentRoute: typeof AppAdminRoute
     }
+    '/_app/admin/storages/': {
+      id: '/_app/admin/storages/'
+      path: '/storages'
+      fullPath: '/admin/storages/'
+      preLoaderRoute: typeof AppAdminStoragesIndexRouteImport
+      parentRoute: typeof AppAdminRoute
+    }
+    '/_app/admin/storages/$id': {
+      id: '/_app/admin/storages/$id'
+      path: '/storages/$id'
+      fullPath: '/admin/storages/$id'
+      preLoaderRoute: typeof AppAdminStoragesIdRouteImport
+      parentRoute: typeof AppAdminRoute
+    }
+    '/_app/admin/tenants/': {
+      id: '/_app/admin/tenants/'
+      path: '/tenants'
+      fullPath: '/admin/tenants/'
+      preLoaderRoute: typeof AppAdminTenantsIndexRouteImport
+      parentRoute: typeof AppAdminRoute
+    }
+    '/_app/admin/tenants/$id': {
+      id: '/_app/admin/tenants/$id'
+      path: '/tenants/$id'
+      fullPath: '/admin/tenants/$id'
+      preLoaderRoute: typeof AppAdminTenantsIdRouteImport
+      parentRoute: typeof AppAdminRoute
+    }
     '/_app/admin/units/': {
       id: '/_app/admin/units/'
       path: '/units'
@@ -709,6 +1054,20 @@ declare module '@tanstack/react-router' {
       path: '/units/$id'
       fullPath: '/admin/units/$id'
       preLoaderRoute: typeof AppAdminUnitsIdRouteImport
+      parentRoute: typeof AppAdminRoute
+    }
+    '/_app/admin/users/': {
+      id: '/_app/admin/users/'
+      path: '/users'
+      fullPath: '/admin/users/'
+      preLoaderRoute: typeof AppAdminUsersIndexRouteImport
+      parentRoute: typeof AppAdminRoute
+    }
+    '/_app/admin/users/$id': {
+      id: '/_app/admin/users/$id'
+      path: '/users/$id'
+      fullPath: '/admin/users/$id'
+      preLoaderRoute: typeof AppAdminUsersIdRouteImport
       parentRoute: typeof AppAdminRoute
     }
     '/_app/instances/$id/': {
@@ -767,6 +1126,41 @@ declare module '@tanstack/react-router' {
       preLoaderRoute: typeof AppAdminGpuSpecsIdEditRouteImport
       parentRoute: typeof AppAdminRoute
     }
+    '/_app/admin/instances/_list/': {
+      id: '/_app/admin/instances/_list/'
+      path: '/'
+      fullPath: '/admin/instances/'
+      preLoaderRoute: typeof AppAdminInstancesListIndexRouteImport
+      parentRoute: typeof AppAdminInstancesListRoute
+    }
+    '/_app/admin/instances/_list/ssh': {
+      id: '/_app/admin/instances/_list/ssh'
+      path: '/ssh'
+      fullPath: '/admin/instances/ssh'
+      preLoaderRoute: typeof AppAdminInstancesListSshRouteImport
+      parentRoute: typeof AppAdminInstancesListRoute
+    }
+    '/_app/admin/tenants/$id/': {
+      id: '/_app/admin/tenants/$id/'
+      path: '/'
+      fullPath: '/admin/tenants/$id/'
+      preLoaderRoute: typeof AppAdminTenantsIdIndexRouteImport
+      parentRoute: typeof AppAdminTenantsIdRoute
+    }
+    '/_app/admin/tenants/$id/limits': {
+      id: '/_app/admin/tenants/$id/limits'
+      path: '/limits'
+      fullPath: '/admin/tenants/$id/limits'
+      preLoaderRoute: typeof AppAdminTenantsIdLimitsRouteImport
+      parentRoute: typeof AppAdminTenantsIdRoute
+    }
+    '/_app/admin/tenants/$id/members': {
+      id: '/_app/admin/tenants/$id/members'
+      path: '/members'
+      fullPath: '/admin/tenants/$id/members'
+      preLoaderRoute: typeof AppAdminTenantsIdMembersRouteImport
+      parentRoute: typeof AppAdminTenantsIdRoute
+    }
   }
 }
 
@@ -786,35 +1180,107 @@ const AppAccountRouteWithChildren = AppAccountRoute._addFileChildren(
   AppAccountRouteChildren,
 )
 
+interface AppAdminHealthRouteChildren {
+  AppAdminHealthKeysRoute: typeof AppAdminHealthKeysRoute
+  AppAdminHealthLogsRoute: typeof AppAdminHealthLogsRoute
+  AppAdminHealthIndexRoute: typeof AppAdminHealthIndexRoute
+}
+
+const AppAdminHealthRouteChildren: AppAdminHealthRouteChildren = {
+  AppAdminHealthKeysRoute: AppAdminHealthKeysRoute,
+  AppAdminHealthLogsRoute: AppAdminHealthLogsRoute,
+  AppAdminHealthIndexRoute: AppAdminHealthIndexRoute,
+}
+
+const AppAdminHealthRouteWithChildren = AppAdminHealthRoute._addFileChildren(
+  AppAdminHealthRouteChildren,
+)
+
+interface AppAdminInstancesListRouteChildren {
+  AppAdminInstancesListSshRoute: typeof AppAdminInstancesListSshRoute
+  AppAdminInstancesListIndexRoute: typeof AppAdminInstancesListIndexRoute
+}
+
+const AppAdminInstancesListRouteChildren: AppAdminInstancesListRouteChildren = {
+  AppAdminInstancesListSshRoute: AppAdminInstancesListSshRoute,
+  AppAdminInstancesListIndexRoute: AppAdminInstancesListIndexRoute,
+}
+
+const AppAdminInstancesListRouteWithChildren =
+  AppAdminInstancesListRoute._addFileChildren(
+    AppAdminInstancesListRouteChildren,
+  )
+
+interface AppAdminTenantsIdRouteChildren {
+  AppAdminTenantsIdLimitsRoute: typeof AppAdminTenantsIdLimitsRoute
+  AppAdminTenantsIdMembersRoute: typeof AppAdminTenantsIdMembersRoute
+  AppAdminTenantsIdIndexRoute: typeof AppAdminTenantsIdIndexRoute
+}
+
+const AppAdminTenantsIdRouteChildren: AppAdminTenantsIdRouteChildren = {
+  AppAdminTenantsIdLimitsRoute: AppAdminTenantsIdLimitsRoute,
+  AppAdminTenantsIdMembersRoute: AppAdminTenantsIdMembersRoute,
+  AppAdminTenantsIdIndexRoute: AppAdminTenantsIdIndexRoute,
+}
+
+const AppAdminTenantsIdRouteWithChildren =
+  AppAdminTenantsIdRoute._addFileChildren(AppAdminTenantsIdRouteChildren)
+
 interface AppAdminRouteChildren {
+  AppAdminAuditRoute: typeof AppAdminAuditRoute
+  AppAdminHealthRoute: typeof AppAdminHealthRouteWithChildren
   AppAdminStockRoute: typeof AppAdminStockRoute
   AppAdminStorageSpecsRoute: typeof AppAdminStorageSpecsRoute
+  AppAdminIndexRoute: typeof AppAdminIndexRoute
   AppAdminDatacentersIdRoute: typeof AppAdminDatacentersIdRoute
   AppAdminGpuSpecsIdRoute: typeof AppAdminGpuSpecsIdRoute
   AppAdminGpuSpecsNewRoute: typeof AppAdminGpuSpecsNewRoute
+  AppAdminInstancesIdRoute: typeof AppAdminInstancesIdRoute
+  AppAdminInstancesListRoute: typeof AppAdminInstancesListRouteWithChildren
+  AppAdminPoolsIdRoute: typeof AppAdminPoolsIdRoute
   AppAdminServicesIdRoute: typeof AppAdminServicesIdRoute
   AppAdminServicesNewRoute: typeof AppAdminServicesNewRoute
+  AppAdminStoragesIdRoute: typeof AppAdminStoragesIdRoute
+  AppAdminTenantsIdRoute: typeof AppAdminTenantsIdRouteWithChildren
   AppAdminUnitsIdRoute: typeof AppAdminUnitsIdRoute
+  AppAdminUsersIdRoute: typeof AppAdminUsersIdRoute
   AppAdminDatacentersIndexRoute: typeof AppAdminDatacentersIndexRoute
   AppAdminGpuSpecsIndexRoute: typeof AppAdminGpuSpecsIndexRoute
+  AppAdminPoolsIndexRoute: typeof AppAdminPoolsIndexRoute
   AppAdminServicesIndexRoute: typeof AppAdminServicesIndexRoute
+  AppAdminStoragesIndexRoute: typeof AppAdminStoragesIndexRoute
+  AppAdminTenantsIndexRoute: typeof AppAdminTenantsIndexRoute
   AppAdminUnitsIndexRoute: typeof AppAdminUnitsIndexRoute
+  AppAdminUsersIndexRoute: typeof AppAdminUsersIndexRoute
   AppAdminGpuSpecsIdEditRoute: typeof AppAdminGpuSpecsIdEditRoute
 }
 
 const AppAdminRouteChildren: AppAdminRouteChildren = {
+  AppAdminAuditRoute: AppAdminAuditRoute,
+  AppAdminHealthRoute: AppAdminHealthRouteWithChildren,
   AppAdminStockRoute: AppAdminStockRoute,
   AppAdminStorageSpecsRoute: AppAdminStorageSpecsRoute,
+  AppAdminIndexRoute: AppAdminIndexRoute,
   AppAdminDatacentersIdRoute: AppAdminDatacentersIdRoute,
   AppAdminGpuSpecsIdRoute: AppAdminGpuSpecsIdRoute,
   AppAdminGpuSpecsNewRoute: AppAdminGpuSpecsNewRoute,
+  AppAdminInstancesIdRoute: AppAdminInstancesIdRoute,
+  AppAdminInstancesListRoute: AppAdminInstancesListRouteWithChildren,
+  AppAdminPoolsIdRoute: AppAdminPoolsIdRoute,
   AppAdminServicesIdRoute: AppAdminServicesIdRoute,
   AppAdminServicesNewRoute: AppAdminServicesNewRoute,
+  AppAdminStoragesIdRoute: AppAdminStoragesIdRoute,
+  AppAdminTenantsIdRoute: AppAdminTenantsIdRouteWithChildren,
   AppAdminUnitsIdRoute: AppAdminUnitsIdRoute,
+  AppAdminUsersIdRoute: AppAdminUsersIdRoute,
   AppAdminDatacentersIndexRoute: AppAdminDatacentersIndexRoute,
   AppAdminGpuSpecsIndexRoute: AppAdminGpuSpecsIndexRoute,
+  AppAdminPoolsIndexRoute: AppAdminPoolsIndexRoute,
   AppAdminServicesIndexRoute: AppAdminServicesIndexRoute,
+  AppAdminStoragesIndexRoute: AppAdminStoragesIndexRoute,
+  AppAdminTenantsIndexRoute: AppAdminTenantsIndexRoute,
   AppAdminUnitsIndexRoute: AppAdminUnitsIndexRoute,
+  AppAdminUsersIndexRoute: AppAdminUsersIndexRoute,
   AppAdminGpuSpecsIdEditRoute: AppAdminGpuSpecsIdEditRoute,
 }
 
