@@ -46,7 +46,7 @@ export function NarrowRow({
           <Place row={row} />
         </span>
       </div>
-      <dl className="grid grid-cols-[repeat(4,minmax(0,1fr))_4.5rem] gap-x-2 last:[&>div]:text-right">
+      <dl className="grid grid-cols-[repeat(4,minmax(0,1fr))_4.5rem] gap-x-2 [&>div:last-child]:text-right">
         {facts.map(([label, value]) => (
           <div key={label} className="min-w-0">
             <dt className="truncate text-2xs text-ink-3">{label}</dt>
