@@ -8,7 +8,7 @@ export const stock: Full["stock"] = {
   update: "更新库存",
   updateOf: "更新库存：{datacenter} 的 {spec}",
   updated: "正在更新 {datacenter} 的 {spec} 库存",
-  in: "（{datacenter}）",
+  in: "在 {datacenter}",
   specs: { other: "{count} 种规格" },
   datacenters: { other: "{count} 个数据中心" },
   sentencePlaces: "{specs}，分布于 {datacenters}。",
