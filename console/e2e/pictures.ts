@@ -2,10 +2,11 @@ import { test } from "./fixtures";
 import { money } from "./pictures/money";
 import { platform } from "./pictures/platform";
 import { stock } from "./pictures/stock";
+import { storages } from "./pictures/storages";
 import { studio } from "./pictures/studio";
 
 /** Each area has a file of its own. */
-const pictures = [...money, ...platform, ...stock, ...studio];
+const pictures = [...money, ...platform, ...stock, ...storages, ...studio];
 
 const looks = [
   { look: "light", theme: "light", language: "en", width: 1360 },

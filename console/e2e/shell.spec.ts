@@ -9,7 +9,7 @@ test("the palette goes to pages and does things, by keyboard alone", async ({ pa
   await expect(input).toBeFocused();
   await accessible(page);
   await input.fill("key");
-  await expect(page.getByRole("option")).toHaveCount(2);
+  await expect(page.getByRole("option")).toHaveCount(3);
   await page.keyboard.press("Enter");
   await expect(page.getByRole("heading", { level: 1, name: "API keys" })).toBeVisible();
   await page.keyboard.press("/");

@@ -9,6 +9,7 @@ export interface Change {
   /** So many stopped instances more. */
   instances?: number;
   limits?: World["limits"];
+  storageLimits?: World["storageLimits"];
   /** Forgets all events, as a restored platform does. */
   forgetEvents?: boolean;
   /** Everything of the studio is gone: it has just begun. */
@@ -23,7 +24,17 @@ export interface Change {
 
 export function change(
   world: World,
-  { stock, instances = 0, limits, forgetEvents, empty, budgetSpent, endpoints, brokenAudit }: Change,
+  {
+    stock,
+    instances = 0,
+    limits,
+    storageLimits,
+    forgetEvents,
+    empty,
+    budgetSpent,
+    endpoints,
+    brokenAudit,
+  }: Change,
 ) {
   if (stock)
     for (const row of world.stock)
@@ -42,10 +53,12 @@ export function change(
   }
   if (brokenAudit) world.platform.brokenAudit = true;
   if (limits) world.limits = limits;
+  if (storageLimits) world.storageLimits = storageLimits;
   if (forgetEvents) world.events = [];
   if (empty) {
     world.instances = [];
     world.storages = [];
+    world.registryCredentials = [];
     world.metered = [];
     world.webhooks = [];
     world.mqCredentials = [];

@@ -1,3 +1,4 @@
+import { bucketKeyHandlers } from "./handlers/bucket-keys.ts";
 import { catalogueHandlers } from "./handlers/catalogue.ts";
 import { datacenterHandlers } from "./handlers/datacenters.ts";
 import { gpuSpecHandlers } from "./handlers/gpu-specs.ts";
@@ -16,8 +17,10 @@ import { platformTenantHandlers } from "./handlers/platform-tenants.ts";
 import { platformUsageHandlers } from "./handlers/platform-usage.ts";
 import { platformUserHandlers } from "./handlers/platform-users.ts";
 import { queueHandlers } from "./handlers/queues.ts";
+import { registryHandlers } from "./handlers/registry.ts";
 import { serviceHandlers } from "./handlers/services.ts";
 import { sessions } from "./handlers/sessions.ts";
+import { sshKeyHandlers } from "./handlers/ssh-keys.ts";
 import { stockHandlers } from "./handlers/stock.ts";
 import { storageSpecHandlers } from "./handlers/storage-specs.ts";
 import { storageHandlers } from "./handlers/storages.ts";
@@ -43,6 +46,9 @@ export const handlers: Handlers = {
   ...stockHandlers,
   ...platformStateHandlers,
   ...storageHandlers,
+  ...bucketKeyHandlers,
+  ...registryHandlers,
+  ...sshKeyHandlers,
   ...instanceHandlers,
   ...instanceDetailHandlers,
   ...usageHandlers,

@@ -1,6 +1,7 @@
 import type { ApiKey, Member, Role, Tenant, TenantId, User, UserId } from "../src/api/generated/types";
 import { platformSeed } from "./platform-seed.ts";
 import { queueSeed } from "./queue-seed.ts";
+import { storagesSeed } from "./storages-seed.ts";
 import { studioSeed } from "./studio-seed.ts";
 import { webhookSeed } from "./webhook-seed.ts";
 import { type Account, daysAgo, makeId, type World } from "./world.ts";
@@ -120,6 +121,7 @@ export function makeWorld(): World {
   });
   const others = platformSeed(northlight.id, halden.id, vesper.id, mara.user);
   const studio = studioSeed(northlight.id, halden.id, mira.user.id);
+  const storages = storagesSeed(northlight.id, studio, { mira: mira.user.id, tomas: tomas.user.id });
   return {
     accounts: [mira, tomas, ines, jonas, lena, mara, paul, ...others.accounts],
     tenants: [northlight, halden, vesper, ...others.tenants],
@@ -210,8 +212,9 @@ export function makeWorld(): World {
     ...webhookSeed(northlight.id, { mira: mira.user.id, tomas: tomas.user.id, gone: paul.user.id }),
     ...queueSeed(northlight.id, { mira: mira.user.id, tomas: tomas.user.id }),
     ...studio,
+    ...storages,
     instances: [...studio.instances, ...others.instances],
-    storages: [...studio.storages, ...others.storages],
+    storages: [...storages.storages, ...others.storages],
     platform: others.platform,
     provoked: [],
     answered: new Map(),

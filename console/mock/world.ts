@@ -1,7 +1,9 @@
 import type {
   ApiKey,
+  BucketCredential,
   Budget,
   Datacenter,
+  EffectiveStorageLimits,
   Event,
   GpuSpec,
   GpuSpecId,
@@ -16,13 +18,16 @@ import type {
   Operation,
   Passkey,
   Price,
+  RegistryCredential,
   Repair,
   ServiceImage,
   Session,
   SignInProvider,
+  SshKey,
   StockRow,
   StockUnitDetail,
   Storage,
+  StorageId,
   StorageSpec,
   Tenant,
   TenantId,
@@ -71,6 +76,8 @@ export interface Kept {
   operations?: Instance["operation_id"][];
 }
 
+export type StudioStorage = Storage & { tenant_id: TenantId };
+
 export interface Stream {
   user_id: UserId;
   tenant_id: TenantId | null;
@@ -103,7 +110,15 @@ export interface World extends UsageWorld, WebhookWorld, QueueWorld {
   prices: Map<GpuSpecId, Price[]>;
   services: ServiceImage[];
   storageSpecs: StorageSpec[];
-  storages: (Storage & { tenant_id: TenantId })[];
+  storages: StudioStorage[];
+  storageLimits: EffectiveStorageLimits;
+  /** Newest first. */
+  storageOperations: (Operation & { tenant_id: TenantId })[];
+  /** Access keys of buckets, oldest first. */
+  bucketKeys: (BucketCredential & { storage_id: StorageId })[];
+  registryCredentials: (RegistryCredential & { tenant_id: TenantId })[];
+  /** Keys of people: those of an instance are with it. */
+  sshKeys: SshKey[];
   instances: Kept[];
   limits: Limits;
   budget: Budget | null;

@@ -39,12 +39,14 @@ const [shell = ""] = find(/src\/routes\/_app\.tsx\?tsr-split=component/);
 const rows: [string, number, number][] = [["entry", size(entry), ENTRY]];
 for (const key of find(/src\/routes\/.*\?tsr-split=component/)) {
   const parents = key.includes("/_app/") ? [...closure(shell)] : [];
-  // tabs are inside the layout of the account, or of the instance
+  // tabs are inside the layout of the account, the instance or the storage
   const [layout] = key.includes("/account/")
     ? find(/src\/routes\/_app\/account\.tsx\?tsr-split=component/)
     : key.includes("/instances/$id/")
       ? find(/src\/routes\/_app\/instances\/\$id\.tsx\?tsr-split=component/)
-      : [];
+      : key.includes("/storages/$id/")
+        ? find(/src\/routes\/_app\/storages\/\$id\.tsx\?tsr-split=component/)
+        : [];
   const all = [
     ...entry,
     ...closure(language),

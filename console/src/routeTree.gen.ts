@@ -18,9 +18,11 @@ import { Route as AppApiKeysRouteImport } from './routes/_app/api-keys'
 import { Route as AppInvitationsRouteImport } from './routes/_app/invitations'
 import { Route as AppMembersRouteImport } from './routes/_app/members'
 import { Route as AppMessageQueueRouteImport } from './routes/_app/message-queue'
+import { Route as AppSecretsRouteImport } from './routes/_app/secrets'
 import { Route as AppAccountIndexRouteImport } from './routes/_app/account/index'
 import { Route as AppAccountSessionsRouteImport } from './routes/_app/account/sessions'
 import { Route as AppAccountSignInRouteImport } from './routes/_app/account/sign-in'
+import { Route as AppAccountSshKeysRouteImport } from './routes/_app/account/ssh-keys'
 import { Route as AppAdminIndexRouteImport } from './routes/_app/admin/index'
 import { Route as AppAdminAuditRouteImport } from './routes/_app/admin/audit'
 import { Route as AppAdminHealthRouteImport } from './routes/_app/admin/health'
@@ -29,6 +31,9 @@ import { Route as AppAdminStorageSpecsRouteImport } from './routes/_app/admin/st
 import { Route as AppInstancesIndexRouteImport } from './routes/_app/instances/index'
 import { Route as AppInstancesIdRouteImport } from './routes/_app/instances/$id'
 import { Route as AppInstancesNewRouteImport } from './routes/_app/instances/new'
+import { Route as AppStoragesIndexRouteImport } from './routes/_app/storages/index'
+import { Route as AppStoragesIdRouteImport } from './routes/_app/storages/$id'
+import { Route as AppStoragesNewRouteImport } from './routes/_app/storages/new'
 import { Route as AppUsageIndexRouteImport } from './routes/_app/usage/index'
 import { Route as AppUsageLimitsRouteImport } from './routes/_app/usage/limits'
 import { Route as AppWebhooksIndexRouteImport } from './routes/_app/webhooks/index'
@@ -63,6 +68,10 @@ import { Route as AppInstancesIdRunsRouteImport } from './routes/_app/instances/
 import { Route as AppInstancesIdSettingsRouteImport } from './routes/_app/instances/$id/settings'
 import { Route as AppInstancesIdTerminalRouteImport } from './routes/_app/instances/$id/terminal'
 import { Route as AppInstancesIdOpenRouteImport } from './routes/_app/instances/$id_.open'
+import { Route as AppStoragesIdIndexRouteImport } from './routes/_app/storages/$id/index'
+import { Route as AppStoragesIdKeysRouteImport } from './routes/_app/storages/$id/keys'
+import { Route as AppStoragesIdOperationsRouteImport } from './routes/_app/storages/$id/operations'
+import { Route as AppStoragesIdSettingsRouteImport } from './routes/_app/storages/$id/settings'
 import { Route as AppAdminGpuSpecsIdEditRouteImport } from './routes/_app/admin/gpu-specs/$id_.edit'
 import { Route as AppAdminInstancesListIndexRouteImport } from './routes/_app/admin/instances/_list/index'
 import { Route as AppAdminInstancesListSshRouteImport } from './routes/_app/admin/instances/_list/ssh'
@@ -114,6 +123,11 @@ const AppMessageQueueRoute = AppMessageQueueRouteImport.update({
   path: '/message-queue',
   getParentRoute: () => AppRoute,
 } as any)
+const AppSecretsRoute = AppSecretsRouteImport.update({
+  id: '/secrets',
+  path: '/secrets',
+  getParentRoute: () => AppRoute,
+} as any)
 const AppAccountIndexRoute = AppAccountIndexRouteImport.update({
   id: '/',
   path: '/',
@@ -127,6 +141,11 @@ const AppAccountSessionsRoute = AppAccountSessionsRouteImport.update({
 const AppAccountSignInRoute = AppAccountSignInRouteImport.update({
   id: '/sign-in',
   path: '/sign-in',
+  getParentRoute: () => AppAccountRoute,
+} as any)
+const AppAccountSshKeysRoute = AppAccountSshKeysRouteImport.update({
+  id: '/ssh-keys',
+  path: '/ssh-keys',
   getParentRoute: () => AppAccountRoute,
 } as any)
 const AppAdminIndexRoute = AppAdminIndexRouteImport.update({
@@ -167,6 +186,21 @@ const AppInstancesIdRoute = AppInstancesIdRouteImport.update({
 const AppInstancesNewRoute = AppInstancesNewRouteImport.update({
   id: '/instances/new',
   path: '/instances/new',
+  getParentRoute: () => AppRoute,
+} as any)
+const AppStoragesIndexRoute = AppStoragesIndexRouteImport.update({
+  id: '/storages/',
+  path: '/storages/',
+  getParentRoute: () => AppRoute,
+} as any)
+const AppStoragesIdRoute = AppStoragesIdRouteImport.update({
+  id: '/storages/$id',
+  path: '/storages/$id',
+  getParentRoute: () => AppRoute,
+} as any)
+const AppStoragesNewRoute = AppStoragesNewRouteImport.update({
+  id: '/storages/new',
+  path: '/storages/new',
   getParentRoute: () => AppRoute,
 } as any)
 const AppUsageIndexRoute = AppUsageIndexRouteImport.update({
@@ -340,6 +374,26 @@ const AppInstancesIdOpenRoute = AppInstancesIdOpenRouteImport.update({
   path: '/instances/$id/open',
   getParentRoute: () => AppRoute,
 } as any)
+const AppStoragesIdIndexRoute = AppStoragesIdIndexRouteImport.update({
+  id: '/',
+  path: '/',
+  getParentRoute: () => AppStoragesIdRoute,
+} as any)
+const AppStoragesIdKeysRoute = AppStoragesIdKeysRouteImport.update({
+  id: '/keys',
+  path: '/keys',
+  getParentRoute: () => AppStoragesIdRoute,
+} as any)
+const AppStoragesIdOperationsRoute = AppStoragesIdOperationsRouteImport.update({
+  id: '/operations',
+  path: '/operations',
+  getParentRoute: () => AppStoragesIdRoute,
+} as any)
+const AppStoragesIdSettingsRoute = AppStoragesIdSettingsRouteImport.update({
+  id: '/settings',
+  path: '/settings',
+  getParentRoute: () => AppStoragesIdRoute,
+} as any)
 const AppAdminGpuSpecsIdEditRoute = AppAdminGpuSpecsIdEditRouteImport.update({
   id: '/gpu-specs/$id_/edit',
   path: '/gpu-specs/$id/edit',
@@ -383,19 +437,24 @@ export interface FileRoutesByFullPath {
   '/invitations': typeof AppInvitationsRoute
   '/members': typeof AppMembersRoute
   '/message-queue': typeof AppMessageQueueRoute
+  '/secrets': typeof AppSecretsRoute
   '/account/sessions': typeof AppAccountSessionsRoute
   '/account/sign-in': typeof AppAccountSignInRoute
+  '/account/ssh-keys': typeof AppAccountSshKeysRoute
   '/admin/audit': typeof AppAdminAuditRoute
   '/admin/health': typeof AppAdminHealthRouteWithChildren
   '/admin/stock': typeof AppAdminStockRoute
   '/admin/storage-specs': typeof AppAdminStorageSpecsRoute
   '/instances/$id': typeof AppInstancesIdRouteWithChildren
   '/instances/new': typeof AppInstancesNewRoute
+  '/storages/$id': typeof AppStoragesIdRouteWithChildren
+  '/storages/new': typeof AppStoragesNewRoute
   '/usage/limits': typeof AppUsageLimitsRoute
   '/webhooks/$id': typeof AppWebhooksIdRoute
   '/account/': typeof AppAccountIndexRoute
   '/admin/': typeof AppAdminIndexRoute
   '/instances/': typeof AppInstancesIndexRoute
+  '/storages/': typeof AppStoragesIndexRoute
   '/usage/': typeof AppUsageIndexRoute
   '/webhooks/': typeof AppWebhooksIndexRoute
   '/admin/datacenters/$id': typeof AppAdminDatacentersIdRoute
@@ -418,6 +477,9 @@ export interface FileRoutesByFullPath {
   '/instances/$id/settings': typeof AppInstancesIdSettingsRoute
   '/instances/$id/terminal': typeof AppInstancesIdTerminalRoute
   '/instances/$id/open': typeof AppInstancesIdOpenRoute
+  '/storages/$id/keys': typeof AppStoragesIdKeysRoute
+  '/storages/$id/operations': typeof AppStoragesIdOperationsRoute
+  '/storages/$id/settings': typeof AppStoragesIdSettingsRoute
   '/admin/datacenters/': typeof AppAdminDatacentersIndexRoute
   '/admin/gpu-specs/': typeof AppAdminGpuSpecsIndexRoute
   '/admin/health/': typeof AppAdminHealthIndexRoute
@@ -428,6 +490,7 @@ export interface FileRoutesByFullPath {
   '/admin/units/': typeof AppAdminUnitsIndexRoute
   '/admin/users/': typeof AppAdminUsersIndexRoute
   '/instances/$id/': typeof AppInstancesIdIndexRoute
+  '/storages/$id/': typeof AppStoragesIdIndexRoute
   '/admin/gpu-specs/$id/edit': typeof AppAdminGpuSpecsIdEditRoute
   '/admin/instances/ssh': typeof AppAdminInstancesListSshRoute
   '/admin/tenants/$id/limits': typeof AppAdminTenantsIdLimitsRoute
@@ -441,18 +504,22 @@ export interface FileRoutesByTo {
   '/invitations': typeof AppInvitationsRoute
   '/members': typeof AppMembersRoute
   '/message-queue': typeof AppMessageQueueRoute
+  '/secrets': typeof AppSecretsRoute
   '/': typeof AppIndexRoute
   '/account/sessions': typeof AppAccountSessionsRoute
   '/account/sign-in': typeof AppAccountSignInRoute
+  '/account/ssh-keys': typeof AppAccountSshKeysRoute
   '/admin/audit': typeof AppAdminAuditRoute
   '/admin/stock': typeof AppAdminStockRoute
   '/admin/storage-specs': typeof AppAdminStorageSpecsRoute
   '/instances/new': typeof AppInstancesNewRoute
+  '/storages/new': typeof AppStoragesNewRoute
   '/usage/limits': typeof AppUsageLimitsRoute
   '/webhooks/$id': typeof AppWebhooksIdRoute
   '/account': typeof AppAccountIndexRoute
   '/admin': typeof AppAdminIndexRoute
   '/instances': typeof AppInstancesIndexRoute
+  '/storages': typeof AppStoragesIndexRoute
   '/usage': typeof AppUsageIndexRoute
   '/webhooks': typeof AppWebhooksIndexRoute
   '/admin/datacenters/$id': typeof AppAdminDatacentersIdRoute
@@ -473,6 +540,9 @@ export interface FileRoutesByTo {
   '/instances/$id/settings': typeof AppInstancesIdSettingsRoute
   '/instances/$id/terminal': typeof AppInstancesIdTerminalRoute
   '/instances/$id/open': typeof AppInstancesIdOpenRoute
+  '/storages/$id/keys': typeof AppStoragesIdKeysRoute
+  '/storages/$id/operations': typeof AppStoragesIdOperationsRoute
+  '/storages/$id/settings': typeof AppStoragesIdSettingsRoute
   '/admin/datacenters': typeof AppAdminDatacentersIndexRoute
   '/admin/gpu-specs': typeof AppAdminGpuSpecsIndexRoute
   '/admin/health': typeof AppAdminHealthIndexRoute
@@ -483,6 +553,7 @@ export interface FileRoutesByTo {
   '/admin/units': typeof AppAdminUnitsIndexRoute
   '/admin/users': typeof AppAdminUsersIndexRoute
   '/instances/$id': typeof AppInstancesIdIndexRoute
+  '/storages/$id': typeof AppStoragesIdIndexRoute
   '/admin/gpu-specs/$id/edit': typeof AppAdminGpuSpecsIdEditRoute
   '/admin/instances/ssh': typeof AppAdminInstancesListSshRoute
   '/admin/tenants/$id/limits': typeof AppAdminTenantsIdLimitsRoute
@@ -500,20 +571,25 @@ export interface FileRoutesById {
   '/_app/invitations': typeof AppInvitationsRoute
   '/_app/members': typeof AppMembersRoute
   '/_app/message-queue': typeof AppMessageQueueRoute
+  '/_app/secrets': typeof AppSecretsRoute
   '/_app/': typeof AppIndexRoute
   '/_app/account/sessions': typeof AppAccountSessionsRoute
   '/_app/account/sign-in': typeof AppAccountSignInRoute
+  '/_app/account/ssh-keys': typeof AppAccountSshKeysRoute
   '/_app/admin/audit': typeof AppAdminAuditRoute
   '/_app/admin/health': typeof AppAdminHealthRouteWithChildren
   '/_app/admin/stock': typeof AppAdminStockRoute
   '/_app/admin/storage-specs': typeof AppAdminStorageSpecsRoute
   '/_app/instances/$id': typeof AppInstancesIdRouteWithChildren
   '/_app/instances/new': typeof AppInstancesNewRoute
+  '/_app/storages/$id': typeof AppStoragesIdRouteWithChildren
+  '/_app/storages/new': typeof AppStoragesNewRoute
   '/_app/usage/limits': typeof AppUsageLimitsRoute
   '/_app/webhooks/$id': typeof AppWebhooksIdRoute
   '/_app/account/': typeof AppAccountIndexRoute
   '/_app/admin/': typeof AppAdminIndexRoute
   '/_app/instances/': typeof AppInstancesIndexRoute
+  '/_app/storages/': typeof AppStoragesIndexRoute
   '/_app/usage/': typeof AppUsageIndexRoute
   '/_app/webhooks/': typeof AppWebhooksIndexRoute
   '/_app/admin/datacenters/$id': typeof AppAdminDatacentersIdRoute
@@ -536,6 +612,9 @@ export interface FileRoutesById {
   '/_app/instances/$id/settings': typeof AppInstancesIdSettingsRoute
   '/_app/instances/$id/terminal': typeof AppInstancesIdTerminalRoute
   '/_app/instances/$id_/open': typeof AppInstancesIdOpenRoute
+  '/_app/storages/$id/keys': typeof AppStoragesIdKeysRoute
+  '/_app/storages/$id/operations': typeof AppStoragesIdOperationsRoute
+  '/_app/storages/$id/settings': typeof AppStoragesIdSettingsRoute
   '/_app/admin/datacenters/': typeof AppAdminDatacentersIndexRoute
   '/_app/admin/gpu-specs/': typeof AppAdminGpuSpecsIndexRoute
   '/_app/admin/health/': typeof AppAdminHealthIndexRoute
@@ -546,6 +625,7 @@ export interface FileRoutesById {
   '/_app/admin/units/': typeof AppAdminUnitsIndexRoute
   '/_app/admin/users/': typeof AppAdminUsersIndexRoute
   '/_app/instances/$id/': typeof AppInstancesIdIndexRoute
+  '/_app/storages/$id/': typeof AppStoragesIdIndexRoute
   '/_app/admin/gpu-specs/$id_/edit': typeof AppAdminGpuSpecsIdEditRoute
   '/_app/admin/instances/_list/ssh': typeof AppAdminInstancesListSshRoute
   '/_app/admin/tenants/$id/limits': typeof AppAdminTenantsIdLimitsRoute
@@ -564,19 +644,24 @@ export interface FileRouteTypes {
     | '/invitations'
     | '/members'
     | '/message-queue'
+    | '/secrets'
     | '/account/sessions'
     | '/account/sign-in'
+    | '/account/ssh-keys'
     | '/admin/audit'
     | '/admin/health'
     | '/admin/stock'
     | '/admin/storage-specs'
     | '/instances/$id'
     | '/instances/new'
+    | '/storages/$id'
+    | '/storages/new'
     | '/usage/limits'
     | '/webhooks/$id'
     | '/account/'
     | '/admin/'
     | '/instances/'
+    | '/storages/'
     | '/usage/'
     | '/webhooks/'
     | '/admin/datacenters/$id'
@@ -599,6 +684,9 @@ export interface FileRouteTypes {
     | '/instances/$id/settings'
     | '/instances/$id/terminal'
     | '/instances/$id/open'
+    | '/storages/$id/keys'
+    | '/storages/$id/operations'
+    | '/storages/$id/settings'
     | '/admin/datacenters/'
     | '/admin/gpu-specs/'
     | '/admin/health/'
@@ -609,6 +697,7 @@ export interface FileRouteTypes {
     | '/admin/units/'
     | '/admin/users/'
     | '/instances/$id/'
+    | '/storages/$id/'
     | '/admin/gpu-specs/$id/edit'
     | '/admin/instances/ssh'
     | '/admin/tenants/$id/limits'
@@ -622,18 +711,22 @@ export interface FileRouteTypes {
     | '/invitations'
     | '/members'
     | '/message-queue'
+    | '/secrets'
     | '/'
     | '/account/sessions'
     | '/account/sign-in'
+    | '/account/ssh-keys'
     | '/admin/audit'
     | '/admin/stock'
     | '/admin/storage-specs'
     | '/instances/new'
+    | '/storages/new'
     | '/usage/limits'
     | '/webhooks/$id'
     | '/account'
     | '/admin'
     | '/instances'
+    | '/storages'
     | '/usage'
     | '/webhooks'
     | '/admin/datacenters/$id'
@@ -654,6 +747,9 @@ export interface FileRouteTypes {
     | '/instances/$id/settings'
     | '/instances/$id/terminal'
     | '/instances/$id/open'
+    | '/storages/$id/keys'
+    | '/storages/$id/operations'
+    | '/storages/$id/settings'
     | '/admin/datacenters'
     | '/admin/gpu-specs'
     | '/admin/health'
@@ -664,6 +760,7 @@ export interface FileRouteTypes {
     | '/admin/units'
     | '/admin/users'
     | '/instances/$id'
+    | '/storages/$id'
     | '/admin/gpu-specs/$id/edit'
     | '/admin/instances/ssh'
     | '/admin/tenants/$id/limits'
@@ -680,20 +777,25 @@ export interface FileRouteTypes {
     | '/_app/invitations'
     | '/_app/members'
     | '/_app/message-queue'
+    | '/_app/secrets'
     | '/_app/'
     | '/_app/account/sessions'
     | '/_app/account/sign-in'
+    | '/_app/account/ssh-keys'
     | '/_app/admin/audit'
     | '/_app/admin/health'
     | '/_app/admin/stock'
     | '/_app/admin/storage-specs'
     | '/_app/instances/$id'
     | '/_app/instances/new'
+    | '/_app/storages/$id'
+    | '/_app/storages/new'
     | '/_app/usage/limits'
     | '/_app/webhooks/$id'
     | '/_app/account/'
     | '/_app/admin/'
     | '/_app/instances/'
+    | '/_app/storages/'
     | '/_app/usage/'
     | '/_app/webhooks/'
     | '/_app/admin/datacenters/$id'
@@ -716,6 +818,9 @@ export interface FileRouteTypes {
     | '/_app/instances/$id/settings'
     | '/_app/instances/$id/terminal'
     | '/_app/instances/$id_/open'
+    | '/_app/storages/$id/keys'
+    | '/_app/storages/$id/operations'
+    | '/_app/storages/$id/settings'
     | '/_app/admin/datacenters/'
     | '/_app/admin/gpu-specs/'
     | '/_app/admin/health/'
@@ -726,6 +831,7 @@ export interface FileRouteTypes {
     | '/_app/admin/units/'
     | '/_app/admin/users/'
     | '/_app/instances/$id/'
+    | '/_app/storages/$id/'
     | '/_app/admin/gpu-specs/$id_/edit'
     | '/_app/admin/instances/_list/ssh'
     | '/_app/admin/tenants/$id/limits'
@@ -804,6 +910,13 @@ declare module '@tanstack/react-router' {
       preLoaderRoute: typeof AppMessageQueueRouteImport
       parentRoute: typeof AppRoute
     }
+    '/_app/secrets': {
+      id: '/_app/secrets'
+      path: '/secrets'
+      fullPath: '/secrets'
+      preLoaderRoute: typeof AppSecretsRouteImport
+      parentRoute: typeof AppRoute
+    }
     '/_app/account/': {
       id: '/_app/account/'
       path: '/'
@@ -823,6 +936,13 @@ declare module '@tanstack/react-router' {
       path: '/sign-in'
       fullPath: '/account/sign-in'
       preLoaderRoute: typeof AppAccountSignInRouteImport
+      parentRoute: typeof AppAccountRoute
+    }
+    '/_app/account/ssh-keys': {
+      id: '/_app/account/ssh-keys'
+      path: '/ssh-keys'
+      fullPath: '/account/ssh-keys'
+      preLoaderRoute: typeof AppAccountSshKeysRouteImport
       parentRoute: typeof AppAccountRoute
     }
     '/_app/admin/': {
@@ -879,6 +999,27 @@ declare module '@tanstack/react-router' {
       path: '/instances/new'
       fullPath: '/instances/new'
       preLoaderRoute: typeof AppInstancesNewRouteImport
+      parentRoute: typeof AppRoute
+    }
+    '/_app/storages/': {
+      id: '/_app/storages/'
+      path: '/storages'
+      fullPath: '/storages/'
+      preLoaderRoute: typeof AppStoragesIndexRouteImport
+      parentRoute: typeof AppRoute
+    }
+    '/_app/storages/$id': {
+      id: '/_app/storages/$id'
+      path: '/storages/$id'
+      fullPath: '/storages/$id'
+      preLoaderRoute: typeof AppStoragesIdRouteImport
+      parentRoute: typeof AppRoute
+    }
+    '/_app/storages/new': {
+      id: '/_app/storages/new'
+      path: '/storages/new'
+      fullPath: '/storages/new'
+      preLoaderRoute: typeof AppStoragesNewRouteImport
       parentRoute: typeof AppRoute
     }
     '/_app/usage/': {
@@ -1119,6 +1260,34 @@ declare module '@tanstack/react-router' {
       preLoaderRoute: typeof AppInstancesIdOpenRouteImport
       parentRoute: typeof AppRoute
     }
+    '/_app/storages/$id/': {
+      id: '/_app/storages/$id/'
+      path: '/'
+      fullPath: '/storages/$id/'
+      preLoaderRoute: typeof AppStoragesIdIndexRouteImport
+      parentRoute: typeof AppStoragesIdRoute
+    }
+    '/_app/storages/$id/keys': {
+      id: '/_app/storages/$id/keys'
+      path: '/keys'
+      fullPath: '/storages/$id/keys'
+      preLoaderRoute: typeof AppStoragesIdKeysRouteImport
+      parentRoute: typeof AppStoragesIdRoute
+    }
+    '/_app/storages/$id/operations': {
+      id: '/_app/storages/$id/operations'
+      path: '/operations'
+      fullPath: '/storages/$id/operations'
+      preLoaderRoute: typeof AppStoragesIdOperationsRouteImport
+      parentRoute: typeof AppStoragesIdRoute
+    }
+    '/_app/storages/$id/settings': {
+      id: '/_app/storages/$id/settings'
+      path: '/settings'
+      fullPath: '/storages/$id/settings'
+      preLoaderRoute: typeof AppStoragesIdSettingsRouteImport
+      parentRoute: typeof AppStoragesIdRoute
+    }
     '/_app/admin/gpu-specs/$id_/edit': {
       id: '/_app/admin/gpu-specs/$id_/edit'
       path: '/gpu-specs/$id/edit'
@@ -1167,12 +1336,14 @@ declare module '@tanstack/react-router' {
 interface AppAccountRouteChildren {
   AppAccountSessionsRoute: typeof AppAccountSessionsRoute
   AppAccountSignInRoute: typeof AppAccountSignInRoute
+  AppAccountSshKeysRoute: typeof AppAccountSshKeysRoute
   AppAccountIndexRoute: typeof AppAccountIndexRoute
 }
 
 const AppAccountRouteChildren: AppAccountRouteChildren = {
   AppAccountSessionsRoute: AppAccountSessionsRoute,
   AppAccountSignInRoute: AppAccountSignInRoute,
+  AppAccountSshKeysRoute: AppAccountSshKeysRoute,
   AppAccountIndexRoute: AppAccountIndexRoute,
 }
 
@@ -1310,6 +1481,24 @@ const AppInstancesIdRouteWithChildren = AppInstancesIdRoute._addFileChildren(
   AppInstancesIdRouteChildren,
 )
 
+interface AppStoragesIdRouteChildren {
+  AppStoragesIdKeysRoute: typeof AppStoragesIdKeysRoute
+  AppStoragesIdOperationsRoute: typeof AppStoragesIdOperationsRoute
+  AppStoragesIdSettingsRoute: typeof AppStoragesIdSettingsRoute
+  AppStoragesIdIndexRoute: typeof AppStoragesIdIndexRoute
+}
+
+const AppStoragesIdRouteChildren: AppStoragesIdRouteChildren = {
+  AppStoragesIdKeysRoute: AppStoragesIdKeysRoute,
+  AppStoragesIdOperationsRoute: AppStoragesIdOperationsRoute,
+  AppStoragesIdSettingsRoute: AppStoragesIdSettingsRoute,
+  AppStoragesIdIndexRoute: AppStoragesIdIndexRoute,
+}
+
+const AppStoragesIdRouteWithChildren = AppStoragesIdRoute._addFileChildren(
+  AppStoragesIdRouteChildren,
+)
+
 interface AppRouteChildren {
   AppAccountRoute: typeof AppAccountRouteWithChildren
   AppAdminRoute: typeof AppAdminRouteWithChildren
@@ -1317,12 +1506,16 @@ interface AppRouteChildren {
   AppInvitationsRoute: typeof AppInvitationsRoute
   AppMembersRoute: typeof AppMembersRoute
   AppMessageQueueRoute: typeof AppMessageQueueRoute
+  AppSecretsRoute: typeof AppSecretsRoute
   AppIndexRoute: typeof AppIndexRoute
   AppInstancesIdRoute: typeof AppInstancesIdRouteWithChildren
   AppInstancesNewRoute: typeof AppInstancesNewRoute
+  AppStoragesIdRoute: typeof AppStoragesIdRouteWithChildren
+  AppStoragesNewRoute: typeof AppStoragesNewRoute
   AppUsageLimitsRoute: typeof AppUsageLimitsRoute
   AppWebhooksIdRoute: typeof AppWebhooksIdRoute
   AppInstancesIndexRoute: typeof AppInstancesIndexRoute
+  AppStoragesIndexRoute: typeof AppStoragesIndexRoute
   AppUsageIndexRoute: typeof AppUsageIndexRoute
   AppWebhooksIndexRoute: typeof AppWebhooksIndexRoute
   AppInstancesIdOpenRoute: typeof AppInstancesIdOpenRoute
@@ -1335,12 +1528,16 @@ const AppRouteChildren: AppRouteChildren = {
   AppInvitationsRoute: AppInvitationsRoute,
   AppMembersRoute: AppMembersRoute,
   AppMessageQueueRoute: AppMessageQueueRoute,
+  AppSecretsRoute: AppSecretsRoute,
   AppIndexRoute: AppIndexRoute,
   AppInstancesIdRoute: AppInstancesIdRouteWithChildren,
   AppInstancesNewRoute: AppInstancesNewRoute,
+  AppStoragesIdRoute: AppStoragesIdRouteWithChildren,
+  AppStoragesNewRoute: AppStoragesNewRoute,
   AppUsageLimitsRoute: AppUsageLimitsRoute,
   AppWebhooksIdRoute: AppWebhooksIdRoute,
   AppInstancesIndexRoute: AppInstancesIndexRoute,
+  AppStoragesIndexRoute: AppStoragesIndexRoute,
   AppUsageIndexRoute: AppUsageIndexRoute,
   AppWebhooksIndexRoute: AppWebhooksIndexRoute,
   AppInstancesIdOpenRoute: AppInstancesIdOpenRoute,

@@ -2,6 +2,7 @@ import type {
   GpuSpec,
   Instance,
   InstanceChange,
+  InstanceStorageRequest,
   Operation,
   ShareLink,
   SshKey,
@@ -10,17 +11,18 @@ import { record } from "../events.ts";
 import type { Handlers } from "../handlers.ts";
 import { linesOf } from "../log.ts";
 import { metricsOf } from "../metrics.ts";
-import { page, pageOf } from "../page.ts";
+import { pageOf } from "../page.ts";
+import { sshKey } from "../storages-seed.ts";
 import { type Context, Refusal, Reply } from "../types.ts";
 import { daysAgo, hoursAgo, type Kept, makeId, nextId, now } from "../world.ts";
 import { asMember, by, keptOf } from "./instances.ts";
+import { newSshKey } from "./ssh-keys.ts";
 
 const etag = (it: Instance) => ({ etag: `"${Date.parse(it.updated_at)}"` });
 
 /** What hangs on an instance, made when it is asked for first. */
 const links = new WeakMap<Kept, ShareLink[]>();
 const keys = new WeakMap<Kept, SshKey[]>();
-const ownKeys = new WeakMap<Context["world"], SshKey[]>();
 
 function of<Owner extends object, Thing>(kept: WeakMap<Owner, Thing[]>, owner: Owner, first: () => Thing[]) {
   const known = kept.get(owner);
@@ -29,17 +31,6 @@ function of<Owner extends object, Thing>(kept: WeakMap<Owner, Thing[]>, owner: O
   kept.set(owner, made);
   return made;
 }
-
-const sshKey = (n: number, name: string, user: SshKey["created_by"], used: string | null): SshKey => ({
-  id: makeId("skey", n),
-  name,
-  public_key: "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHn6w1vPq0u0k1sJr7m7sV9b2Yc0y1o3xkS3m5c7d9e1",
-  fingerprint: "SHA256:kq3uV7mT2yXz0aPq8rWb5nLc1dEf4gHi6jKl9oMn0Rs",
-  created_by: user,
-  created_by_key: null,
-  created_at: daysAgo(40 - n),
-  last_used_at: used,
-});
 
 const linksOf = ({ caller }: Context, kept: Kept) =>
   of(links, kept, () =>
@@ -84,19 +75,33 @@ const specOf = ({ world }: Context, name: string): GpuSpec => {
   return spec;
 };
 
+/** What is no longer mounted is detached at once; what is new is attached by the next start. */
+function mount(world: Context["world"], it: Instance, wanted: InstanceStorageRequest[]) {
+  it.storages = wanted.map(({ storage_id, mount_path, read_only }) => ({
+    storage_id,
+    mount_path: mount_path ?? "/workspace",
+    read_only: read_only ?? false,
+  }));
+  it.storage_id = it.storages[0]?.storage_id ?? null;
+  for (const storage of world.storages)
+    if (!it.storages.some((one) => one.storage_id === storage.id))
+      storage.attachments = storage.attachments.filter((one) => one.instance_id !== it.id);
+}
+
 function update(context: Context & { path: { id: Instance["id"] }; body: InstanceChange }): Reply<Instance> {
   asMember(context);
   const { body, world } = context;
   const kept = keptOf(context, context.path.id);
   const { it } = kept;
   if (it.managed_by) throw new Refusal("instance-managed");
-  if ((body.gpu_spec || body.version) && it.state !== "stopped")
+  if ((body.gpu_spec || body.version || body.storages) && it.state !== "stopped")
     throw new Refusal("instance-state", { members: { state: it.state } });
   if (body.name !== undefined && !body.name?.trim())
     throw new Refusal("invalid-field", {
       errors: [{ pointer: "/name", detail: "Must have 1 to 63 characters." }],
     });
   const previous_name = it.name;
+  if (body.storages) mount(world, it, body.storages);
   if (body.name) it.name = body.name.trim();
   if (body.on_node_loss) it.on_node_loss = body.on_node_loss;
   if (body.version) it.version = body.version;
@@ -231,22 +236,11 @@ export const instanceDetailHandlers = {
     known_hosts:
       "ssh.atelier.example ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0b3xkS3m5c7d9e1n6w1vPq0u0k1sJr7m7sV9b2Yc0y",
   }),
-  listSshKeys: ({ world, caller }) =>
-    page(of(ownKeys, world, () => [sshKey(1, "mira@studio-mac", caller.user.id, hoursAgo(30))])),
   listInstanceSshKeys: (context) => pageOf(keysOf(context, keptOf(context, context.path.id)), context.query),
   createInstanceSshKey: (context) => {
     asMember(context);
     const kept = keptOf(context, context.path.id);
-    const { name, public_key } = context.body;
-    if (!/^(ssh-ed25519|ecdsa-sha2-\S+) \S{20,}/.test(public_key))
-      throw new Refusal("invalid-field", {
-        errors: [{ pointer: "/public_key", detail: "Not a public key in OpenSSH format." }],
-      });
-    const key: SshKey = {
-      ...sshKey(++context.world.next, name || "key", context.caller.user.id, null),
-      public_key,
-      created_at: now(),
-    };
+    const key = newSshKey(context);
     keysOf(context, kept).push(key);
     return new Reply(key, 201);
   },

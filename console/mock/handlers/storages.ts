@@ -1,20 +1,43 @@
 import type { NewStorage, Storage } from "../../src/api/generated/types";
 import type { Handlers } from "../handlers.ts";
 import { pageOf } from "../page.ts";
+import { create, grow, remove } from "../storage-drive.ts";
 import { type Context, Refusal, Reply } from "../types.ts";
-import { nextId, now } from "../world.ts";
-
-const most = { storages: 20, gib: 2000 };
+import { nextId, now, type StudioStorage } from "../world.ts";
+import { asMember } from "./instances.ts";
 
 const own = ({ world, caller }: Context) =>
   world.storages.filter((it) => it.tenant_id === caller.session.tenant_id);
+
+export function storageOf(context: Context, id: string): StudioStorage {
+  const storage = own(context).find((it) => it.id === id);
+  if (!storage) throw new Refusal("not-found");
+  return storage;
+}
 
 const used = (context: Context) => ({
   storages: own(context).length,
   gib: own(context).reduce((sum, it) => sum + it.size_gib, 0),
 });
 
-const shown = ({ tenant_id: _, ...it }: Context["world"]["storages"][number]): Storage => it;
+const shown = ({ tenant_id: _, ...it }: StudioStorage): Storage => it;
+const etag = (it: Storage) => ({ etag: `"${Date.parse(it.updated_at)}"` });
+
+function checkQuota(context: Context, added: { storages: number; gib: number }) {
+  const has = used(context);
+  const limits = context.world.storageLimits;
+  for (const [quota, name] of [
+    ["storages", "storages"],
+    ["storage_gib", "gib"],
+  ] as const)
+    if (added[name] > 0 && has[name] + added[name] > limits[name])
+      throw new Refusal("quota-exceeded", {
+        members: { quota, limit: limits[name], used: has[name], requested: added[name] },
+      });
+}
+
+const isTaken = (context: Context, name: string, but?: StudioStorage) =>
+  own(context).some((it) => it !== but && it.name.toLowerCase() === name.toLowerCase());
 
 /** `at` is the pointer to what is ordered in the body. */
 export function makeStorage(context: Context, order: NewStorage, at = "") {
@@ -26,27 +49,31 @@ export function makeStorage(context: Context, order: NewStorage, at = "") {
     (it) => it.id === order.storage_spec || it.name === order.storage_spec,
   );
   if (!spec || !tenant_id) throw wrong("/storage_spec", "There is no such specification.");
+  if (!order.name.trim() || order.name.length > 100) throw wrong("/name", "Must have 1 to 100 characters.");
   const size_gib = order.size_gib ?? spec.min_size_gib;
   if (size_gib < spec.min_size_gib || size_gib > spec.max_size_gib)
     throw wrong("/size_gib", `Must be from ${spec.min_size_gib} to ${spec.max_size_gib}.`);
-  if (own(context).some((it) => it.name.toLowerCase() === order.name.toLowerCase()))
+  if (
+    spec.kind === "volume" &&
+    order.datacenter &&
+    !world.datacenters.some((it) => it.name === order.datacenter)
+  )
+    throw wrong("/datacenter", "Volumes cannot be created in this datacenter.");
+  if (isTaken(context, order.name))
     throw at
       ? new Refusal("invalid-field", { errors: [{ pointer: at, detail: "Another storage has this name." }] })
       : new Refusal("name-taken");
-  const now_used = used(context);
-  if (now_used.gib + size_gib > most.gib)
-    throw new Refusal("quota-exceeded", {
-      members: { quota: "storage_gib", limit: most.gib, used: now_used.gib, requested: size_gib },
-    });
-  const storage = {
+  checkQuota(context, { storages: 1, gib: size_gib });
+  const id = nextId<Storage["id"]>(world, "stor");
+  const storage: StudioStorage = {
     tenant_id,
-    id: nextId<Storage["id"]>(world, "stor"),
+    id,
     name: order.name,
     kind: spec.kind,
     storage_spec: { id: spec.id, name: spec.name },
     size_gib,
-    capacity_gib: size_gib,
-    state: "available" as const,
+    capacity_gib: null,
+    state: "pending",
     reason: null,
     message: null,
     datacenter: spec.kind === "volume" ? (order.datacenter ?? world.datacenters[0]?.name ?? null) : null,
@@ -58,23 +85,75 @@ export function makeStorage(context: Context, order: NewStorage, at = "") {
     created_at: now(),
     updated_at: now(),
   };
-  world.storages.push(storage);
+  world.storages.unshift(storage);
+  create(world, storage);
   return storage;
 }
 
 export const storageHandlers = {
-  getStorageQuota: (context) => ({ limits: most, used: used(context) }),
-  listStorages: (context) =>
-    pageOf(
-      own(context)
-        .filter((it) => !context.query.kind || it.kind === context.query.kind)
-        .map(shown),
-      context.query,
-    ),
-  getStorage: (context) => {
-    const storage = own(context).find((it) => it.id === context.path.id);
-    if (!storage) throw new Refusal("not-found");
-    return shown(storage);
+  listStorages: (context) => {
+    const { kind, state } = context.query;
+    const found = own(context).filter((it) => (!kind || it.kind === kind) && (!state || it.state === state));
+    return pageOf(found.map(shown), context.query);
   },
-  createStorage: (context) => new Reply(shown(makeStorage(context, context.body)), 202),
+  getStorage: (context) => {
+    const storage = storageOf(context, context.path.id);
+    return new Reply(shown(storage), 200, etag(storage));
+  },
+  createStorage: (context) => {
+    asMember(context);
+    const storage = makeStorage(context, context.body);
+    return new Reply(shown(storage), 202, etag(storage));
+  },
+  updateStorage: (context) => {
+    asMember(context);
+    const { world, body, request } = context;
+    const storage = storageOf(context, context.path.id);
+    const wanted = request.headers.get("if-match");
+    if (wanted !== "*" && wanted !== etag(storage).etag) throw new Refusal("changed-meanwhile");
+    if (storage.state === "deleting") throw new Refusal("storage-deleting");
+    if (body.name && isTaken(context, body.name, storage)) throw new Refusal("name-taken");
+    if (body.size_gib && body.size_gib !== storage.size_gib) {
+      if (storage.state !== "available" && storage.state !== "resizing")
+        throw new Refusal("storage-not-available");
+      if (body.size_gib < storage.size_gib)
+        throw new Refusal("invalid-field", {
+          errors: [{ pointer: "/size_gib", detail: "Must be at least the current size." }],
+        });
+      checkQuota(context, { storages: 0, gib: body.size_gib - storage.size_gib });
+      grow(world, storage, body.size_gib);
+    }
+    if (body.name) Object.assign(storage, { name: body.name, updated_at: now() });
+    return new Reply(shown(storage), body.size_gib ? 202 : 200, etag(storage));
+  },
+  deleteStorage: (context) => {
+    asMember(context);
+    const storage = storageOf(context, context.path.id);
+    if (storage.attachments.length > 0)
+      throw new Refusal("storage-in-use", {
+        members: { instance_ids: storage.attachments.map((it) => it.instance_id) },
+      });
+    if (storage.state !== "deleting") remove(context.world, storage);
+    return new Reply(shown(storage), 202);
+  },
+  getStorageQuota: (context) => ({ limits: context.world.storageLimits, used: used(context) }),
+  listStorageOperations: (context) => {
+    const { world, caller, query } = context;
+    const found = world.storageOperations.filter(
+      (it) =>
+        it.tenant_id === caller.session.tenant_id && (!query.storage_id || it.target === query.storage_id),
+    );
+    return pageOf(
+      found.map(({ tenant_id: _, ...it }) => it),
+      query,
+    );
+  },
+  getStorageOperation: ({ world, caller, path }) => {
+    const found = world.storageOperations.find(
+      (it) => it.id === path.id && it.tenant_id === caller.session.tenant_id,
+    );
+    if (!found) throw new Refusal("not-found");
+    const { tenant_id: _, ...operation } = found;
+    return operation;
+  },
 } satisfies Partial<Handlers>;

@@ -64,7 +64,7 @@ export const datacenters = queryOptions({
 });
 
 export const storages = queryOptions({
-  queryKey: ["storages"],
+  queryKey: ["storages", "all"],
   queryFn: ({ signal }) => all(listStorages, {}, signal),
 });
 

@@ -3,6 +3,7 @@ import { clsx } from "clsx";
 import { Search } from "lucide-react";
 import { type KeyboardEvent, useId, useState } from "react";
 import { useInstanceCommands } from "@/domain/instances/commands";
+import { useStorageCommands } from "@/domain/storages/commands";
 import { useText } from "@/i18n";
 import { type Command, useCommands } from "./commands";
 
@@ -39,7 +40,7 @@ function Choices({ onClose }: { onClose: () => void }) {
   const [query, setQuery] = useState("");
   const [at, setAt] = useState(0);
   const commands = useCommands();
-  const things = useInstanceCommands(query);
+  const things = [...useInstanceCommands(query), ...useStorageCommands(query)];
   const found = [...search(commands, query), ...search(things, query)];
   const run = (command: Command | undefined) => {
     if (!command) return;

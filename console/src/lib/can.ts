@@ -9,6 +9,8 @@ const needs = {
   "keys.write": "viewer",
   "instances.write": "member",
   "storages.write": "member",
+  "credentials.write": "member",
+  "credentials.takeOver": "owner",
   "jobs.write": "member",
   "webhooks.write": "member",
   "webhooks.takeOver": "owner",

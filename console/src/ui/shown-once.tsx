@@ -1,7 +1,6 @@
 import type { ReactNode } from "react";
 import { useText } from "@/i18n";
 import { Button } from "./button";
-import { CopyBox } from "./copy";
 import { Dialog } from "./dialog";
 
 /** A secret that the API says once; what it is good for below it. */
@@ -9,16 +8,12 @@ export function ShownOnce({
   open,
   onClose,
   title,
-  secret,
-  copyLabel,
   children,
 }: {
   open: boolean;
   onClose: () => void;
   title: string;
-  secret: string;
-  copyLabel: string;
-  children?: ReactNode;
+  children: ReactNode;
 }) {
   const { t } = useText();
   return (
@@ -34,7 +29,6 @@ export function ShownOnce({
         </Button>
       }
     >
-      <CopyBox text={secret} label={copyLabel} />
       {children}
     </Dialog>
   );

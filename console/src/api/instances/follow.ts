@@ -74,9 +74,12 @@ function touchedBy({ type }: Event): string[] {
     case "instance.stopped":
     case "instance.hold_ended":
     case "instance.deleted":
-      return ["quota", "stock", "budget", "storages"];
+      return ["quota", "stock", "budget", "storages", "storage"];
     case "instance.created":
-      return ["quota", "storages"];
+      return ["quota", "storages", "storage"];
+    case "instance.storage_attached":
+    case "instance.storage_detached":
+      return ["storages", "storage"];
     default:
       return [];
   }

@@ -1,8 +1,8 @@
-import { useEffect, useRef, useState } from "react";
 import type { Instance } from "@/api/generated/types";
 import { type Text, useText } from "@/i18n";
 import { useNow } from "@/lib/clock";
 import { useFormat } from "@/lib/format";
+import { useChanged } from "@/lib/use-changed";
 import { StateMark } from "@/ui/state";
 import { reasonOf, standingOf } from "./standing";
 
@@ -25,17 +25,6 @@ export function StateCell({ it }: { it: Instance }) {
 
 const hasWhy = (it: Instance) =>
   Boolean(it.queue || it.hold || it.idle_stop?.stop_at || it.reason || it.message);
-
-function useChanged(state: string): number {
-  const last = useRef(state);
-  const [changes, setChanges] = useState(0);
-  useEffect(() => {
-    if (last.current === state) return;
-    last.current = state;
-    setChanges((n) => n + 1);
-  }, [state]);
-  return changes;
-}
 
 /** Place in the queue, the end of a hold, an announced stop, else the reason. */
 export function Why({ it }: { it: Instance }) {

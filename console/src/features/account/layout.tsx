@@ -16,6 +16,7 @@ export function AccountLayout() {
         tabs={[
           { label: t("nav.accountProfile"), link: { to: "/account" } },
           { label: t("nav.accountSignIn"), link: { to: "/account/sign-in" } },
+          { label: t("nav.accountSsh"), link: { to: "/account/ssh-keys" } },
           { label: t("nav.accountSessions"), link: { to: "/account/sessions" } },
         ]}
       />

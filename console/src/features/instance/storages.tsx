@@ -1,8 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { storages } from "@/api/catalogue";
 import type { Instance } from "@/api/generated/types";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
+import { shortId } from "@/lib/ids";
 import { monthlyOf } from "@/lib/money";
 import { Panel, Section } from "@/ui/page";
 
@@ -21,7 +23,13 @@ export function Storages({ it }: { it: Instance }) {
           return (
             <div key={one.storage_id} className="border-line border-b px-3 py-2.5 last:border-b-0">
               <div className="flex justify-between gap-2 text-sm">
-                <span className="truncate font-medium">{storage?.name ?? one.storage_id}</span>
+                <Link
+                  to="/storages/$id"
+                  params={{ id: one.storage_id }}
+                  className="truncate font-medium hover:text-ultra hover:underline"
+                >
+                  {storage?.name ?? shortId(one.storage_id)}
+                </Link>
                 <span className="num shrink-0 text-ink-2">
                   {one.read_only
                     ? t("instance.readOnly")

@@ -1,8 +1,8 @@
-import { getRouteApi, Link } from "@tanstack/react-router";
-import { clsx } from "clsx";
+import { getRouteApi } from "@tanstack/react-router";
 import type { InstanceState } from "@/api/generated/types";
 import type { InstanceFilter } from "@/api/instances/cache";
 import { useText } from "@/i18n";
+import { FilterLinks } from "@/ui/filter-links";
 import { SearchField } from "@/ui/search-field";
 
 const route = getRouteApi("/_app/instances/");
@@ -36,28 +36,15 @@ export function Filter({ filter }: { filter: InstanceFilter }) {
           })
         }
       />
-      <nav
-        aria-label={t("instances.filterState")}
-        className="-mx-1 flex max-w-full gap-1 overflow-x-auto px-1 py-1 text-sm"
-      >
-        {states.map((state) => (
-          <Link
-            key={state ?? "all"}
-            to="/instances"
-            search={{ ...(name && { name }), ...(state && { state }) }}
-            replace
-            aria-current={filter.state === state ? "true" : undefined}
-            className={clsx(
-              "flex h-7 shrink-0 items-center whitespace-nowrap rounded-md px-2.5 max-md:h-9",
-              filter.state === state
-                ? "bg-wash font-medium text-ink"
-                : "text-ink-2 hover:bg-wash hover:text-ink",
-            )}
-          >
-            {state ? words[state] : t("instances.allStates")}
-          </Link>
-        ))}
-      </nav>
+      <FilterLinks
+        label={t("instances.filterState")}
+        links={states.map((state) => ({
+          key: state ?? "all",
+          label: state ? words[state] : t("instances.allStates"),
+          chosen: filter.state === state,
+          link: { to: "/instances", search: { ...(name && { name }), ...(state && { state }) } },
+        }))}
+      />
     </div>
   );
 }

@@ -14,7 +14,7 @@ import { CreateKeyDialog } from "./create";
 import { KeyMenu } from "./key-menu";
 import { keys } from "./queries";
 import { describeScopes } from "./scopes";
-import { ShownOnceDialog } from "./shown-once";
+import { NewKeyDialog } from "./shown-once";
 
 const route = getRouteApi("/_app/api-keys");
 
@@ -47,7 +47,7 @@ export function KeysPage() {
           setMade(key);
         }}
       />
-      <ShownOnceDialog made={made} onClose={() => setMade(null)} />
+      <NewKeyDialog made={made} onClose={() => setMade(null)} />
     </>
   );
 }

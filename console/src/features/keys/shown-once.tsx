@@ -5,8 +5,8 @@ import { useText } from "@/i18n";
 import { CopyBox } from "@/ui/copy";
 import { ShownOnce } from "@/ui/shown-once";
 
-/** The key itself: the API says it in the answer to its creation only. */
-export function ShownOnceDialog({ made, onClose }: { made: ApiKey | null; onClose: () => void }) {
+/** The key itself, and a request to try it with. */
+export function NewKeyDialog({ made, onClose }: { made: ApiKey | null; onClose: () => void }) {
   const { t } = useText();
   const curl = asCurl(listInstances).replace("$ATELIER_API_KEY", made?.secret ?? "");
   return (
@@ -14,9 +14,8 @@ export function ShownOnceDialog({ made, onClose }: { made: ApiKey | null; onClos
       open={made !== null}
       onClose={onClose}
       title={t("keys.shownTitle", { name: made?.name ?? "" })}
-      secret={made?.secret ?? ""}
-      copyLabel={t("keys.copyKey")}
     >
+      <CopyBox text={made?.secret ?? ""} label={t("keys.copyKey")} />
       <p className="mt-4 mb-1 font-medium text-sm">{t("keys.shownTry")}</p>
       <CopyBox lines text={curl} label={t("keys.copyTry")} />
     </ShownOnce>

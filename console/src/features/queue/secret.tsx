@@ -14,9 +14,8 @@ export function CredentialSecret({ made, onClose }: { made: MqCredential | null;
       open={made !== null}
       onClose={onClose}
       title={t("queue.shownTitle", { name: made?.name ?? "" })}
-      secret={secret}
-      copyLabel={t("queue.copyPassword")}
     >
+      <CopyBox text={secret} label={t("queue.copyPassword")} />
       <p className="mt-4 mb-1 font-medium text-sm">{t("queue.connection")}</p>
       {made?.url ? (
         <CopyBox text={connectionOf(made.url, made.id, secret)} label={t("queue.copyConnection")} />

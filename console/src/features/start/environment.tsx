@@ -7,7 +7,7 @@ import { Panel } from "@/ui/page";
 import type { Variable } from "./order";
 import type { StartForm } from "./use-start";
 
-export function EnvironmentFields({ form }: { form: StartForm }) {
+export default function EnvironmentFields({ form }: { form: StartForm }) {
   const { t } = useText();
   return (
     <Panel>

@@ -6,7 +6,7 @@ import { Panel } from "@/ui/page";
 import type { StartForm } from "./use-start";
 
 /** Idle stop, and what happens when the node is lost. */
-export function GuardFields({ form, budget }: { form: StartForm; budget: ReactNode }) {
+export default function GuardFields({ form, budget }: { form: StartForm; budget: ReactNode }) {
   const { t } = useText();
   const { values } = form;
   const error = form.error("idle_stop.after_seconds");

@@ -7,6 +7,7 @@ import type {
   Storage,
   StorageSpec,
 } from "@/api/generated/types";
+import { isMountable } from "@/domain/storages/mountable";
 import type { Key, PlainKey } from "@/i18n";
 import type { Errors } from "@/lib/form";
 
@@ -72,13 +73,18 @@ export interface Known {
 }
 
 /** Volumes that can be mounted. */
-export const volumesOf = (storages: readonly Storage[]) =>
-  storages.filter((it) => it.kind === "volume" && (it.state === "available" || it.state === "resizing"));
+export const volumesOf = (storages: readonly Storage[]) => storages.filter(isMountable);
 
 const namesOf = (items: readonly { name: string }[]) => items.map((it) => it.name);
 
+interface Wanted {
+  service?: string | undefined;
+  /** Id of a volume to mount. */
+  storage?: string | undefined;
+}
+
 /** The first draft: the recommended service, a new storage, an idle stop. */
-export function emptyDraft(known: Known, wanted: { service?: string | undefined } = {}): Draft {
+export function emptyDraft(known: Known, wanted: Wanted = {}): Draft {
   const names = serviceNames(known.services);
   const recommended = known.services.find((it) => it.recommended && /webui/.test(it.service) && it.enabled);
   const service =
@@ -86,15 +92,17 @@ export function emptyDraft(known: Known, wanted: { service?: string | undefined 
     names[0] ??
     "";
   const name = freeName(shortName(service), namesOf(known.instances));
+  const volumes = volumesOf(known.storages);
+  const volume = volumes.find((it) => it.id === wanted.storage);
   return {
     service,
     version: versionsOf(known.services, service)[0]?.version ?? "",
     gpu_spec: "",
-    storage: "new",
+    storage: volume ? "existing" : "new",
     "new_storage.name": filesOf(name, known.storages),
     "new_storage.size_gib": "40",
     "new_storage.storage_spec": known.storageSpecs.find((it) => it.kind === "volume")?.name ?? "",
-    storage_id: volumesOf(known.storages)[0]?.id ?? "",
+    storage_id: (volume ?? volumes[0])?.id ?? "",
     name,
     datacenter: "",
     idle: true,

@@ -1,7 +1,7 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { RotateCcw } from "lucide-react";
-import { type FormEvent, useState } from "react";
+import { type FormEvent, lazy, Suspense, useState } from "react";
 import {
   budget as budgetQuery,
   datacenters as datacentersQuery,
@@ -22,9 +22,7 @@ import { useFormat } from "@/lib/format";
 import { minus } from "@/lib/money";
 import { Button, ButtonLink } from "@/ui/button";
 import { PageHead, Section } from "@/ui/page";
-import { EnvironmentFields } from "./environment";
 import { GpuCards } from "./gpu-cards";
-import { GuardFields } from "./guards";
 import {
   type Draft,
   draftLike,
@@ -41,6 +39,9 @@ import { ServiceFields } from "./service";
 import { StorageFields } from "./storage";
 import { StartBar, type Sum, Summary } from "./summary";
 import { useStart } from "./use-start";
+
+const GuardFields = lazy(() => import("./guards"));
+const EnvironmentFields = lazy(() => import("./environment"));
 
 const route = getRouteApi("/_app/instances/new");
 
@@ -77,15 +78,16 @@ export function StartPage() {
   const last = lastOf(known.instances);
   const like = known.instances.find((it) => it.id === search.like);
   // another press of "as last time" begins anew
-  const [begun, setBegun] = useState<{ n: number; initial: Draft }>(() => ({
-    n: 0,
-    initial: like
-      ? draftLike(like, known)
-      : {
-          ...emptyDraft(known, { service: search.service }),
-          gpu_spec: search.gpu ?? firstChoice(offersIn(market, null), last?.gpu_spec.name),
-        },
-  }));
+  const [begun, setBegun] = useState<{ n: number; initial: Draft }>(() => {
+    if (like) return { n: 0, initial: draftLike(like, known) };
+    const draft = emptyDraft(known, { service: search.service, storage: search.storage });
+    const volume = known.storages.find((it) => draft.storage === "existing" && it.id === draft.storage_id);
+    const offers = offersIn(market, volume?.datacenter ?? null);
+    return {
+      n: 0,
+      initial: { ...draft, gpu_spec: search.gpu ?? firstChoice(offers, last?.gpu_spec.name) },
+    };
+  });
   const again = (it: Instance) => setBegun((old) => ({ n: old.n + 1, initial: draftLike(it, known) }));
   return (
     <>
@@ -222,10 +224,14 @@ function StartForm({ initial, known, market }: { initial: Draft; known: Known; m
           />
         </Section>
         <Section title={t("start.guards")} hint={t("start.guardsHint")}>
-          <GuardFields form={form} budget={<BudgetText budget={budget} />} />
+          <Suspense fallback={<div className="h-40" />}>
+            <GuardFields form={form} budget={<BudgetText budget={budget} />} />
+          </Suspense>
         </Section>
         <Section title={t("start.more")}>
-          <EnvironmentFields form={form} />
+          <Suspense fallback={<div className="h-24" />}>
+            <EnvironmentFields form={form} />
+          </Suspense>
         </Section>
       </div>
       <Summary {...sum} />

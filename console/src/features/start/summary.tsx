@@ -1,5 +1,4 @@
 import { clsx } from "clsx";
-import type { ReactNode } from "react";
 import { asCurl } from "@/api/client";
 import { createInstance } from "@/api/generated/operations";
 import type { Budget, NewInstance, Quote, Storage, StorageSpec } from "@/api/generated/types";
@@ -10,6 +9,7 @@ import { minus, monthlyOf, perDay, type Totals } from "@/lib/money";
 import { Button } from "@/ui/button";
 import { CopyButton } from "@/ui/copy";
 import { Ring } from "@/ui/state";
+import { SumFact, SumLine } from "@/ui/sum";
 import { type Draft, withoutSecrets } from "./order";
 import { Refused } from "./refused";
 import { gpuTitle, type Offer } from "./rules";
@@ -53,39 +53,39 @@ export function Summary(sum: Sum) {
         {t("start.summary")}
       </h2>
       <dl className="mt-3 grid grid-cols-[5.5rem_minmax(0,1fr)] gap-y-3 text-sm">
-        <Fact name={t("start.service")}>
+        <SumFact name={t("start.service")}>
           {draft.service} {draft.version}
-        </Fact>
-        <Fact
+        </SumFact>
+        <SumFact
           name={t("start.gpu")}
           more={spec && <span className="font-mono">{[spec.name, place].filter(Boolean).join(" · ")}</span>}
         >
           {spec ? gpuTitle(spec) : <span className="text-ink-3">{t("start.gpuMissing")}</span>}
-        </Fact>
-        <Fact name={t("start.storage")} more={storageNote(sum, t)}>
+        </SumFact>
+        <SumFact name={t("start.storage")} more={storageNote(sum, t)}>
           {draft.storage === "none"
             ? t("start.noStorage")
             : draft.storage === "new"
               ? t("start.storageNew", { name: draft["new_storage.name"] || "…" })
               : (storage?.name ?? "–")}
-        </Fact>
-        <Fact name={t("start.guards")}>
+        </SumFact>
+        <SumFact name={t("start.guards")}>
           {draft.idle
             ? t("start.idleSummary", { minutes: draft["idle_stop.after_seconds"] || "…" })
             : t("start.noGuard")}
-        </Fact>
+        </SumFact>
       </dl>
       {spec && (
         <dl className="mt-4 space-y-1.5 border-line border-t pt-3 text-sm">
-          <Line name={<span className="font-medium">{t("start.hourly")}</span>}>
+          <SumLine name={<span className="font-medium">{t("start.hourly")}</span>}>
             <span className="font-medium text-lg">{money(spec.price_per_hour, spec.currency)}</span>
-          </Line>
-          <Line name={t("start.daily")}>{money(perDay(spec.price_per_hour), spec.currency)}</Line>
-          {monthly && <Line name={t("start.monthly")}>{total(monthly)}</Line>}
+          </SumLine>
+          <SumLine name={t("start.daily")}>{money(perDay(spec.price_per_hour), spec.currency)}</SumLine>
+          {monthly && <SumLine name={t("start.monthly")}>{total(monthly)}</SumLine>}
           {budget && (
-            <Line name={t("start.budgetLeft")}>
+            <SumLine name={t("start.budgetLeft")}>
               {money(minus(budget.terms.amount, budget.spent), budget.terms.currency)}
-            </Line>
+            </SumLine>
           )}
         </dl>
       )}
@@ -118,27 +118,6 @@ function storageNote({ draft, storage }: Sum, t: ReturnType<typeof useText>["t"]
   if (draft.storage === "existing" && storage)
     return [t("start.gib", { size: storage.size_gib }), storage.datacenter].filter(Boolean).join(" · ");
   return null;
-}
-
-function Fact({ name, more, children }: { name: string; more?: ReactNode; children: ReactNode }) {
-  return (
-    <>
-      <dt className="text-ink-3">{name}</dt>
-      <dd className="min-w-0 break-words">
-        {children}
-        {more && <span className="block text-ink-3 text-xs">{more}</span>}
-      </dd>
-    </>
-  );
-}
-
-function Line({ name, children }: { name: ReactNode; children: ReactNode }) {
-  return (
-    <div className="flex items-baseline justify-between gap-3">
-      <dt className="text-ink-2">{name}</dt>
-      <dd className="num">{children}</dd>
-    </div>
-  );
 }
 
 /** Whether it starts now, as a sentence. */

@@ -2,6 +2,7 @@ import type { WebhookWithSecret } from "@/api/generated/types";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
 import { CodeSamples } from "@/ui/code-samples";
+import { CopyBox } from "@/ui/copy";
 import { ShownOnce } from "@/ui/shown-once";
 import { verifySamples } from "./samples";
 
@@ -15,9 +16,8 @@ export function WebhookSecret({ made, onClose }: { made: WebhookWithSecret | nul
       open={made !== null}
       onClose={onClose}
       title={until ? t("webhooks.shownTitleRotated") : t("webhooks.shownTitle")}
-      secret={made?.secret ?? ""}
-      copyLabel={t("webhooks.copySecret")}
     >
+      <CopyBox text={made?.secret ?? ""} label={t("webhooks.copySecret")} />
       {until && (
         <p className="mt-2 text-ink-2 text-sm">{t("webhooks.shownRotated", { time: time(until) })}</p>
       )}

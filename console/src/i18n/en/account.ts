@@ -102,4 +102,15 @@ export const account = {
   sessionsEnded: "All other sessions have ended",
   clientUnknown: "Unknown client",
   clientOn: "{browser} on {system}",
+  sshHint: "With these keys you open the terminal of every instance that you may use, in every studio.",
+  sshAdd: "Add an SSH key",
+  sshAddHint: "Its private half stays with you. It opens every instance whose terminal you may open.",
+  sshAdded: "The SSH key “{name}” is added",
+  sshEmpty: "No SSH keys yet",
+  sshEmptyHint:
+    "With one, ssh, scp and editors such as VS Code work in your instances. Make one with: ssh-keygen -t ed25519",
+  sshDeleteOf: "Delete the SSH key {name}",
+  sshDeleteTitle: "Delete the SSH key “{name}”?",
+  sshDeleteHint: "It opens no instance any more, and connections that use it end.",
+  sshDeleted: "The SSH key “{name}” is deleted",
 } as const;

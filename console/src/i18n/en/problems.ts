@@ -56,4 +56,12 @@ export const problems = {
   "storage-spec-retired": "This kind of storage is no longer offered. Choose another.",
   "registry-credential-missing": "Its registry credential was deleted. Choose another in the settings.",
   "too-many-streams": "Too many pages of the studio follow it at once. Close some.",
+  "registry-credential-exists": "Another credential has this name. Choose another, or delete that one.",
+  "too-many-registry-credentials":
+    "The studio has as many credentials as it may have. Delete one that is no longer used.",
+  "ssh-key-exists": "This key is in the list already. To rename it, delete it there first.",
+  "too-many-ssh-keys": "There are as many SSH keys as there may be. Delete one that is no longer used.",
+  "too-many-credentials": "The bucket has as many keys as it may have. Delete one that is no longer used.",
+  "not-a-bucket": "Only buckets have keys. Mount the volume in an instance instead.",
+  "no-object-store": "This platform has no object store: it offers no buckets. Choose a volume.",
 } as const;

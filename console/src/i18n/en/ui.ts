@@ -24,8 +24,11 @@ export const ui = {
   notFoundHint:
     "It may have been deleted, or it belongs to another studio. Check the address, or switch the studio.",
   toStart: "To the start page",
-  you: "you",
   shownOnce: "Copy it now: it is not shown again.",
+  formerMember: "a former member",
+  throughKey: "{name}, with an API key",
+  byPlatform: "the platform",
+  you: "you",
   copyCode: "Copy the {name} code",
   makerStudio: "the studio",
   makerFormer: "a former member",

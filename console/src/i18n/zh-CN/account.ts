@@ -101,4 +101,15 @@ export const account: Full["account"] = {
   sessionsEnded: "其他会话已全部结束",
   clientUnknown: "未知客户端",
   clientOn: "{system} 上的 {browser}",
+  sshHint: "用这些密钥可以连接您有权使用的所有实例，在任何工作室中都有效。",
+  sshAdd: "添加 SSH 密钥",
+  sshAddHint: "私钥始终由您保管。它可以连接您有权打开终端的所有实例。",
+  sshAdded: "已添加 SSH 密钥“{name}”",
+  sshEmpty: "还没有 SSH 密钥",
+  sshEmptyHint:
+    "添加后即可在实例中使用 ssh、scp 以及 VS Code 等编辑器。可用以下命令生成：ssh-keygen -t ed25519",
+  sshDeleteOf: "删除 SSH 密钥 {name}",
+  sshDeleteTitle: "删除 SSH 密钥“{name}”？",
+  sshDeleteHint: "它将无法再连接任何实例，正在使用它的连接也会断开。",
+  sshDeleted: "已删除 SSH 密钥“{name}”",
 };

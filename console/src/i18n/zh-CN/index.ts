@@ -36,4 +36,7 @@ export const late: Late = {
   queue: async () => (await import("./queue")).queue,
   tenants: async () => (await import("./tenants")).tenants,
   users: async () => (await import("./users")).users,
+  storages: async () => (await import("./storages")).storages,
+  sshKeys: async () => (await import("./ssh-keys")).sshKeys,
+  secrets: async () => (await import("./secrets")).secrets,
 };

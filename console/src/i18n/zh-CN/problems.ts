@@ -50,4 +50,11 @@ export const problems: Full["problems"] = {
   "storage-spec-retired": "该类存储已不再提供，请换一种。",
   "registry-credential-missing": "它的仓库凭据已被删除，请在设置中另选一个。",
   "too-many-streams": "同时打开的页面过多，请关闭一些。",
+  "registry-credential-exists": "已有同名凭据。请换一个名称，或先删除它。",
+  "too-many-registry-credentials": "工作室的凭据数量已达上限，请删除不再使用的。",
+  "ssh-key-exists": "该密钥已在列表中。如需重命名，请先删除它。",
+  "too-many-ssh-keys": "SSH 密钥数量已达上限，请删除不再使用的。",
+  "too-many-credentials": "该存储桶的密钥数量已达上限，请删除不再使用的。",
+  "not-a-bucket": "只有存储桶有密钥。请把卷挂载到实例中使用。",
+  "no-object-store": "该平台没有对象存储，不提供存储桶。请选择卷。",
 };

@@ -1,20 +1,19 @@
 import { useQuery } from "@tanstack/react-query";
 import { Plus } from "lucide-react";
 import { useState } from "react";
-import { call } from "@/api/client";
+import { asCurl, call } from "@/api/client";
 import { createInstanceSshKey, deleteInstanceSshKey } from "@/api/generated/operations";
 import type { Instance, NewSshKey, SshKey } from "@/api/generated/types";
 import { instanceSshKeys, ownSshKeys, sshEndpoint } from "@/api/instances/details";
 import { useAct, useLoaded } from "@/api/query";
 import { useWhyNot } from "@/app/roles";
+import { AddSshKeyDialog } from "@/domain/ssh/add-key";
 import { useText } from "@/i18n";
-import { useForm } from "@/lib/form";
 import { useFormat } from "@/lib/format";
-import { Button } from "@/ui/button";
+import { Button, ButtonLink } from "@/ui/button";
 import { CopyBox } from "@/ui/copy";
-import { ConfirmDialog, Dialog } from "@/ui/dialog";
-import { describe, ErrorLine } from "@/ui/error";
-import { TextField } from "@/ui/field";
+import { ConfirmDialog } from "@/ui/dialog";
+import { describe } from "@/ui/error";
 import { Panel, Row, Section } from "@/ui/page";
 
 /** How to connect, the key by which the host is known, and the keys that open this instance. */
@@ -67,7 +66,11 @@ export function Ssh({ it }: { it: Instance }) {
         <Row
           title={own ? t("instance.ownKeys", { count: own.length }) : t("instance.ownKeysUnknown")}
           hint={t(own?.length === 0 ? "instance.ownKeysNone" : "instance.ownKeysHint")}
-        />
+        >
+          <ButtonLink small to="/account/ssh-keys">
+            {t("nav.accountSsh")}
+          </ButtonLink>
+        </Row>
       </Panel>
       {adding && <AddKey it={it} onClose={() => setAdding(false)} />}
       {leaving && <DeleteKey it={it} sshKey={leaving} onClose={() => setLeaving(null)} />}
@@ -112,48 +115,19 @@ function KeyRow({
 
 function AddKey({ it, onClose }: { it: Instance; onClose: () => void }) {
   const { t } = useText();
-  const add = useAct(
-    (body: NewSshKey, key) => call(createInstanceSshKey, { path: { id: it.id }, body }, { key }),
-    { touches: [instanceSshKeys(it.id).queryKey], onDone: onClose },
-  );
-  const form = useForm({
-    initial: { public_key: "", name: "" },
-    check: ({ public_key }) => ({
-      public_key: public_key.trim() ? undefined : t("instance.keyMissing"),
-    }),
-    send: ({ public_key, name }) =>
-      add.run({ public_key: public_key.trim(), ...(name.trim() && { name: name.trim() }) }),
-    error: add.error,
+  const path = { id: it.id };
+  const add = useAct((body: NewSshKey, key) => call(createInstanceSshKey, { path, body }, { key }), {
+    touches: [instanceSshKeys(it.id).queryKey],
+    onDone: onClose,
   });
   return (
-    <Dialog
-      open
-      onClose={onClose}
-      onSubmit={form.submit}
+    <AddSshKeyDialog
+      add={add}
       title={t("instance.addKey")}
-      description={t("instance.addKeyHint")}
-      footer={
-        <>
-          <Button onClick={onClose}>{t("ui.cancel")}</Button>
-          <Button kind="primary" type="submit" busy={add.busy}>
-            {t("instance.add")}
-          </Button>
-        </>
-      }
-    >
-      <div className="space-y-4">
-        <TextField
-          label={t("instance.publicKey")}
-          hint={t("instance.publicKeyHint")}
-          placeholder="ssh-ed25519 AAAA…"
-          autoComplete="off"
-          spellCheck={false}
-          {...form.text("public_key")}
-        />
-        <TextField label={t("instances.name")} autoComplete="off" {...form.text("name")} />
-      </div>
-      {add.error != null && !form.errors.public_key && <ErrorLine error={add.error} className="mt-4" />}
-    </Dialog>
+      hint={t("instance.addKeyHint")}
+      curlOf={(body) => asCurl(createInstanceSshKey, { path, body })}
+      onClose={onClose}
+    />
   );
 }
 

@@ -1,4 +1,4 @@
-import { createFileRoute } from "@tanstack/react-router";
+import { createFileRoute, useParams, useSearch } from "@tanstack/react-router";
 import { z } from "zod/mini";
 import type { InstanceId } from "@/api/generated/types";
 import { instance } from "@/api/instances/queries";
@@ -11,5 +11,10 @@ export const Route = createFileRoute("/_app/instances/$id_/open")({
 });
 
 function Open() {
-  return <OpenPage id={Route.useParams().id as InstanceId} port={Route.useSearch().port} />;
+  return (
+    <OpenPage
+      id={useParams({ from: "/_app/instances/$id_/open" }).id as InstanceId}
+      port={useSearch({ from: "/_app/instances/$id_/open" }).port}
+    />
+  );
 }

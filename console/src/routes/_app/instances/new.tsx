@@ -19,8 +19,8 @@ import { needWords } from "@/i18n";
 const word = z.optional(z.catch(z.optional(z.string()), undefined));
 
 export const Route = createFileRoute("/_app/instances/new")({
-  // `like`: as this instance was started
-  validateSearch: z.object({ like: word, gpu: word, service: word }),
+  // `like`: as this instance was started; `storage`: with this volume
+  validateSearch: z.object({ like: word, gpu: word, service: word, storage: word }),
   beforeLoad: () => needWords("start"),
   loader: async ({ context: { client, me } }) => {
     tenantOf(me);

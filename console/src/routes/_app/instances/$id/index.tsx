@@ -1,4 +1,4 @@
-import { createFileRoute } from "@tanstack/react-router";
+import { createFileRoute, useParams, useSearch } from "@tanstack/react-router";
 import { z } from "zod/mini";
 import type { InstanceId } from "@/api/generated/types";
 import { ranges } from "@/api/instances/details";
@@ -10,5 +10,10 @@ export const Route = createFileRoute("/_app/instances/$id/")({
 });
 
 function Overview() {
-  return <OverviewPage id={Route.useParams().id as InstanceId} range={Route.useSearch().range} />;
+  return (
+    <OverviewPage
+      id={useParams({ from: "/_app/instances/$id/" }).id as InstanceId}
+      range={useSearch({ from: "/_app/instances/$id/" }).range}
+    />
+  );
 }

@@ -1,4 +1,4 @@
-import { createFileRoute } from "@tanstack/react-router";
+import { createFileRoute, useParams, useSearch } from "@tanstack/react-router";
 import { z } from "zod/mini";
 import type { InstanceId } from "@/api/generated/types";
 import { attempts } from "@/api/instances/details";
@@ -14,7 +14,7 @@ export const Route = createFileRoute("/_app/instances/$id/log")({
 });
 
 function Log() {
-  const { attempt, search } = Route.useSearch();
-  const id = Route.useParams().id as InstanceId;
+  const { attempt, search } = useSearch({ from: "/_app/instances/$id/log" });
+  const id = useParams({ from: "/_app/instances/$id/log" }).id as InstanceId;
   return <LogPage key={`${id} ${attempt}`} id={id} attempt={attempt} search={search ?? ""} />;
 }

@@ -1,4 +1,4 @@
-import { createFileRoute } from "@tanstack/react-router";
+import { createFileRoute, useParams } from "@tanstack/react-router";
 import type { InstanceId } from "@/api/generated/types";
 import { runs } from "@/api/instances/details";
 import { RunsPage } from "@/features/instance/runs";
@@ -9,5 +9,5 @@ export const Route = createFileRoute("/_app/instances/$id/runs")({
 });
 
 function Page() {
-  return <RunsPage id={Route.useParams().id as InstanceId} />;
+  return <RunsPage id={useParams({ from: "/_app/instances/$id/runs" }).id as InstanceId} />;
 }

@@ -1,4 +1,4 @@
-import { createFileRoute } from "@tanstack/react-router";
+import { createFileRoute, useParams } from "@tanstack/react-router";
 import type { InstanceId } from "@/api/generated/types";
 
 import { SettingsPage } from "@/features/instance/settings/page";
@@ -8,5 +8,5 @@ export const Route = createFileRoute("/_app/instances/$id/settings")({
 });
 
 function Page() {
-  return <SettingsPage id={Route.useParams().id as InstanceId} />;
+  return <SettingsPage id={useParams({ from: "/_app/instances/$id/settings" }).id as InstanceId} />;
 }

@@ -1,0 +1,71 @@
+import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { call } from "@/api/client";
+import {
+  getStorage,
+  getStorageQuota,
+  listStorageCredentials,
+  listStorageOperations,
+  listStorages,
+} from "@/api/generated/operations";
+import type { StorageId } from "@/api/generated/types";
+import { keys, newest, newestPage, type StorageFilter } from "./cache";
+
+const PAGE = 100;
+/** No event tells of storages: they are read again when the window gets the focus. */
+const unheard = { staleTime: 5_000, refetchOnWindowFocus: "always" } as const;
+
+/** The tenant's storages, newest first. */
+export const storagePages = (filter: StorageFilter = {}) =>
+  infiniteQueryOptions({
+    ...unheard,
+    queryKey: keys.page(filter),
+    queryFn: async ({ pageParam, signal, client }) =>
+      newestPage(
+        client,
+        await call(
+          listStorages,
+          { query: { limit: PAGE, ...filter, ...(pageParam && { cursor: pageParam }) } },
+          { signal },
+        ),
+      ),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next_cursor,
+  });
+
+export const storage = (id: StorageId) =>
+  queryOptions({
+    ...unheard,
+    queryKey: keys.one(id),
+    queryFn: async ({ signal, client }) =>
+      newest(client, await call(getStorage, { path: { id } }, { signal })),
+  });
+
+/** How many storages of which size the tenant may have, and has. */
+export const storageQuota = queryOptions({
+  queryKey: keys.quota,
+  staleTime: 5_000,
+  queryFn: ({ signal }) => call(getStorageQuota, {}, { signal }),
+});
+
+/** What was asked of a storage, newest first. */
+export const storageOperations = (id: StorageId) =>
+  infiniteQueryOptions({
+    ...unheard,
+    queryKey: ["storage-operations", id],
+    queryFn: ({ pageParam, signal }) =>
+      call(
+        listStorageOperations,
+        { query: { limit: 50, storage_id: id, ...(pageParam && { cursor: pageParam }) } },
+        { signal },
+      ),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next_cursor,
+  });
+
+/** Access keys of a bucket, oldest first: 50 at most. */
+export const bucketKeys = (id: StorageId) =>
+  queryOptions({
+    queryKey: ["bucket-keys", id],
+    queryFn: async ({ signal }) =>
+      (await call(listStorageCredentials, { path: { id }, query: { limit: 200 } }, { signal })).items,
+  });
