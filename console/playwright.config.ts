@@ -6,7 +6,14 @@ const url = process.env.CONSOLE_URL;
 
 export default defineConfig({
   testDir: "e2e",
-  testMatch: process.env.PICTURES ? "pictures.ts" : url ? "stories/*.ts" : "*.spec.ts",
+  testMatch:
+    process.env.PICTURES === "product"
+      ? "product.ts"
+      : process.env.PICTURES
+        ? "pictures.ts"
+        : url
+          ? "stories/*.ts"
+          : "*.spec.ts",
   fullyParallel: true,
   workers: 2,
   forbidOnly: Boolean(process.env.CI),

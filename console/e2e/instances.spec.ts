@@ -8,8 +8,7 @@ const streams = async (page: Page) => (await page.request.get("/mock/streams")).
 
 test("says in numbers how things stand, and why each is as it is", async ({ page, as }) => {
   await as("mira");
-  await page.goto("/");
-  await expect(page).toHaveURL("/instances");
+  await page.goto("/instances");
   await expect(page.getByText("4 running, $3.57 an hour.")).toBeVisible();
   await expect(page.getByText("1 waits for a place. 2 need a look.")).toBeVisible();
   await expect(row(page, "cover-art")).toContainText("Place 3 of 5, in about 12 min");

@@ -90,8 +90,8 @@ test("an invitation is accepted after the sign-in", async ({ page, as }) => {
   await accessible(page);
   await page.getByRole("button", { name: "Accept" }).click();
   await expect(page.getByRole("button", { name: /Vesper Films member/ })).toBeVisible();
-  await expect(page).toHaveURL("/instances");
-  await expect(page.getByText("No instance yet")).toBeVisible();
+  await expect(page).toHaveURL("/overview");
+  await expect(page.getByRole("heading", { name: "First steps" })).toBeVisible();
 });
 
 test("on a phone each row keeps what it can do", async ({ page, as }) => {

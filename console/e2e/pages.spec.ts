@@ -9,6 +9,8 @@ interface Page {
 /** Each page once. */
 const pages: Page[] = [
   { path: "/sign-in", heading: ["Sign in", "登录"] },
+  { path: "/overview", heading: ["Overview", "概览"], person: "mira" },
+  { path: "/activity", heading: ["Activity", "操作记录"], person: "mira" },
   { path: "/instances", heading: ["Instances", "实例"], person: "mira" },
   { path: "/instances/new", heading: ["Start an instance", "启动实例"], person: "mira" },
   { path: "/storages", heading: ["Storages", "存储"], person: "mira" },

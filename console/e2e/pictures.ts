@@ -4,9 +4,10 @@ import { platform } from "./pictures/platform";
 import { stock } from "./pictures/stock";
 import { storages } from "./pictures/storages";
 import { studio } from "./pictures/studio";
+import { visitor } from "./pictures/visitor";
 
 /** Each area has a file of its own. */
-const pictures = [...money, ...platform, ...stock, ...storages, ...studio];
+const pictures = [...money, ...platform, ...stock, ...storages, ...studio, ...visitor];
 
 const looks = [
   { look: "light", theme: "light", language: "en", width: 1360 },

@@ -155,7 +155,7 @@ test("an address that is not there says so, and leads back", async ({ page, as }
   await expect(page.getByRole("heading", { name: "There is nothing here" })).toBeVisible();
   await accessible(page);
   await page.getByRole("link", { name: "To the start page" }).click();
-  await expect(page).toHaveURL("/instances");
+  await expect(page).toHaveURL("/overview");
 });
 
 test.describe("a page that cannot be loaded", () => {

@@ -28,7 +28,7 @@ test.describe("refusals", () => {
       await page.context().clearCookies({ name: "__Host-atelier_session" });
       await page.goto(`/sign-in?return_to=${encodeURIComponent(elsewhere)}`);
       await fill(page, "mira@northlight.studio");
-      await expect(page).toHaveURL("/instances");
+      await expect(page).toHaveURL("/overview");
     }
   });
 
@@ -38,7 +38,7 @@ test.describe("refusals", () => {
     await expect(page.getByRole("alert")).toContainText("The e-mail address or the password is wrong.");
     await accessible(page);
     await fill(page, "mira@northlight.studio");
-    await expect(page.getByRole("heading", { name: "Instances", level: 1 })).toBeVisible();
+    await expect(page.getByRole("heading", { name: "Overview", level: 1 })).toBeVisible();
   });
 
   test("a locked account counts the seconds, and refuses until then", async ({ page, provoke }) => {
@@ -52,7 +52,7 @@ test.describe("refusals", () => {
     await accessible(page);
     await expect(submit).not.toHaveAttribute("aria-disabled", "true");
     await submit.click();
-    await expect(page.getByRole("heading", { name: "Instances", level: 1 })).toBeVisible();
+    await expect(page.getByRole("heading", { name: "Overview", level: 1 })).toBeVisible();
   });
 
   test("a disabled account is told whom to ask", async ({ page }) => {
@@ -74,7 +74,7 @@ test.describe("refusals", () => {
     await page.getByRole("button", { name: "Use a recovery code" }).click();
     await page.getByRole("textbox", { name: "Recovery code" }).fill("7h2k-9qpl");
     await page.keyboard.press("Enter");
-    await expect(page.getByRole("heading", { name: "Instances", level: 1 })).toBeVisible();
+    await expect(page.getByRole("heading", { name: "Overview", level: 1 })).toBeVisible();
   });
 
   test("what the provider refused is said after the way back", async ({ page }) => {
@@ -116,7 +116,7 @@ test("a passkey signs in, and a closed window says what to do", async ({ page })
   });
   await page.goto("/sign-in");
   await page.getByRole("button", { name: "Sign in with a passkey" }).click();
-  await expect(page.getByRole("heading", { name: "Instances", level: 1 })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "Overview", level: 1 })).toBeVisible();
 });
 
 test("language and theme change at once, and stay", async ({ page }) => {

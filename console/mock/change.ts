@@ -59,6 +59,8 @@ export function change(
     world.instances = [];
     world.storages = [];
     world.registryCredentials = [];
+    world.jobs = [];
+    world.events = [];
     world.metered = [];
     world.webhooks = [];
     world.mqCredentials = [];

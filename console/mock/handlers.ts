@@ -1,4 +1,5 @@
 import { bucketKeyHandlers } from "./handlers/bucket-keys.ts";
+import { activityHandlers } from "./handlers/activity.ts";
 import { catalogueHandlers } from "./handlers/catalogue.ts";
 import { datacenterHandlers } from "./handlers/datacenters.ts";
 import { gpuSpecHandlers } from "./handlers/gpu-specs.ts";
@@ -26,6 +27,7 @@ import { storageSpecHandlers } from "./handlers/storage-specs.ts";
 import { storageHandlers } from "./handlers/storages.ts";
 import { usageHandlers } from "./handlers/usage.ts";
 import { webhookHandlers } from "./handlers/webhooks.ts";
+import { visitorHandlers } from "./handlers/visitor.ts";
 import type { notMocked } from "./not-mocked.ts";
 import type { operations } from "./operations.ts";
 import type { Handler, OperationName } from "./types.ts";
@@ -62,6 +64,8 @@ export const handlers: Handlers = {
   ...platformTenantHandlers,
   ...platformUsageHandlers,
   ...platformUserHandlers,
+  ...visitorHandlers,
+  ...activityHandlers,
 };
 
 /** Needs no sign-in. */
@@ -70,4 +74,6 @@ export const forEveryone = new Set<Mocked>([
   "createPasskeySession",
   "createPasskeyChallenge",
   "listSignInProviders",
+  "listOffers",
+  "listStorageOffers",
 ]);

@@ -2,6 +2,7 @@ import type { ApiKey, Member, Role, Tenant, TenantId, User, UserId } from "../sr
 import { platformSeed } from "./platform-seed.ts";
 import { queueSeed } from "./queue-seed.ts";
 import { storagesSeed } from "./storages-seed.ts";
+import { activitySeed } from "./activity-seed.ts";
 import { studioSeed } from "./studio-seed.ts";
 import { webhookSeed } from "./webhook-seed.ts";
 import { type Account, daysAgo, makeId, type World } from "./world.ts";
@@ -216,6 +217,13 @@ export function makeWorld(): World {
     instances: [...studio.instances, ...others.instances],
     storages: [...storages.storages, ...others.storages],
     platform: others.platform,
+    audit: activitySeed({
+      ...studio,
+      tenant: northlight.id,
+      mira: mira.user.id,
+      tomas: tomas.user.id,
+      ines: ines.user.id,
+    }),
     provoked: [],
     answered: new Map(),
     logs: new Set(),

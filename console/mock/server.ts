@@ -1,4 +1,5 @@
 import { problems } from "../src/api/generated/problems";
+import { recordWrite } from "./audit.ts";
 import { type Change, change } from "./change.ts";
 import { follow } from "./events.ts";
 import { keptOf } from "./handlers/instances.ts";
@@ -157,6 +158,7 @@ function run(world: World, request: MockRequest, route: Route, caller: Caller | 
   const handler = handlers[route.name] as (context: unknown) => unknown;
   const result = handler(context as unknown as Context);
   const reply = result instanceof Reply ? result : new Reply(result, result === undefined ? 204 : 200);
+  recordWrite(world, request, operations[route.name].path, caller, reply);
   return {
     status: reply.status,
     headers: { "content-type": "application/json", ...reply.headers },

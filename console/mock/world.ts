@@ -9,6 +9,7 @@ import type {
   GpuSpecId,
   Instance,
   Invitation,
+  Job,
   Language,
   Limits,
   LinkedAccount,
@@ -37,6 +38,7 @@ import type {
 import type { ProblemSlug } from "../src/api/problem";
 import type { Platform } from "./platform-world.ts";
 import type { QueueWorld } from "./queue-seed.ts";
+import type { AuditLog } from "./audit.ts";
 import type { OperationName } from "./types.ts";
 import type { UsageWorld } from "./usage-seed.ts";
 import type { WebhookWorld } from "./webhook-seed.ts";
@@ -124,6 +126,9 @@ export interface World extends UsageWorld, WebhookWorld, QueueWorld {
   budget: Budget | null;
   events: Event[];
   platform: Platform;
+  /** Newest first. */
+  jobs: Job[];
+  audit: AuditLog;
   /** What ends each followed log. */
   logs: Set<() => void>;
   /** Open event streams. */

@@ -33,12 +33,18 @@ const size = (keys: Iterable<string>) => {
 const find = (pattern: RegExp) => Object.keys(manifest).filter((key) => pattern.test(key));
 const [language = ""] = find(/src\/i18n\/en\/index\.ts$/);
 const entry = closure("index.html");
-// the shell is around every page but the sign-in
+// the shell is around every page after the sign-in
 const [shell = ""] = find(/src\/routes\/_app\.tsx\?tsr-split=component/);
+// pages for everybody have a frame of their own
+const [frame = ""] = find(/src\/routes\/_public\.tsx\?tsr-split=component/);
 
 const rows: [string, number, number][] = [["entry", size(entry), ENTRY]];
 for (const key of find(/src\/routes\/.*\?tsr-split=component/)) {
-  const parents = key.includes("/_app/") ? [...closure(shell)] : [];
+  const parents = key.includes("/_app/")
+    ? [...closure(shell)]
+    : key.includes("/_public/")
+      ? [...closure(frame)]
+      : [];
   // tabs are inside the layout of the account, the instance or the storage
   const [layout] = key.includes("/account/")
     ? find(/src\/routes\/_app\/account\.tsx\?tsr-split=component/)

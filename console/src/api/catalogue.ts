@@ -5,8 +5,10 @@ import {
   getQuota,
   listDatacenters,
   listGpuSpecs,
+  listOffers,
   listServices,
   listStock,
+  listStorageOffers,
   listStorageSpecs,
   listStorages,
   quoteInstance,
@@ -96,3 +98,14 @@ export const quote = (order: NewInstance) =>
     staleTime: 10_000,
     queryFn: ({ signal }) => call(quoteInstance, { body: order }, { signal }),
   });
+
+/** What is for sale and where there is room, for everybody. */
+export const offers = queryOptions({
+  queryKey: ["offers"],
+  queryFn: ({ signal }) => all(listOffers, {}, signal),
+});
+
+export const storageOffers = queryOptions({
+  queryKey: ["storage-offers"],
+  queryFn: ({ signal }) => all(listStorageOffers, {}, signal),
+});

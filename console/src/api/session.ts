@@ -2,6 +2,8 @@ import { queryOptions } from "@tanstack/react-query";
 import { leaveTo } from "@/lib/leave";
 import { call } from "./client";
 import { endSession, getMe, listReceivedInvitations } from "./generated/operations";
+import type { Me } from "./generated/types";
+import { ApiError } from "./problem";
 import { useLoaded } from "./query";
 
 export const me = queryOptions({
@@ -16,6 +18,17 @@ export const receivedInvitations = queryOptions({
 });
 
 export const useMe = () => useLoaded(me);
+
+/** Null for a visitor. Pages for everybody ask once. */
+export const caller = queryOptions({
+  queryKey: ["caller"],
+  staleTime: 60_000,
+  queryFn: ({ client }): Promise<Me | null> =>
+    client.ensureQueryData(me).catch((error: unknown) => {
+      if (error instanceof ApiError && error.status === 401) return null;
+      throw error;
+    }),
+});
 
 type Change = "signed-out" | "session-changed";
 const channel = new BroadcastChannel("atelier-session");

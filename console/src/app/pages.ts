@@ -1,5 +1,6 @@
 import type { LinkProps } from "@tanstack/react-router";
 import {
+  Activity,
   Boxes,
   Building2,
   Component,
@@ -11,6 +12,7 @@ import {
   KeyRound,
   Layers,
   Lock,
+  LayoutDashboard,
   type LucideIcon,
   Mail,
   MonitorSmartphone,
@@ -45,6 +47,14 @@ export interface Page {
 
 /** Every page that one can go to: sidebar, palette and keys are made of this list. */
 const pages: readonly Page[] = [
+  {
+    to: "/overview",
+    label: "nav.overview",
+    icon: LayoutDashboard,
+    key: "o",
+    group: "work",
+    for: "tenant",
+  },
   { to: "/instances", label: "nav.instances", icon: Boxes, key: "i", group: "work", for: "tenant" },
   { to: "/instances/new", label: "nav.startInstance", icon: Plus, key: "n", for: "tenant" },
   { to: "/usage", label: "nav.usage", icon: ReceiptText, key: "u", group: "studio", for: "tenant" },
@@ -92,6 +102,7 @@ const pages: readonly Page[] = [
   { to: "/members", label: "nav.members", icon: Users, key: "m", group: "studio", for: "tenant" },
   { to: "/api-keys", label: "nav.keys", icon: KeyRound, key: "k", group: "studio", for: "tenant" },
   { to: "/secrets", label: "nav.secrets", icon: Lock, group: "studio", for: "tenant" },
+  { to: "/activity", label: "nav.activity", icon: Activity, group: "studio", for: "tenant" },
   { to: "/account", label: "nav.accountProfile", icon: UserRound, key: "a", for: "person" },
   { to: "/account/sign-in", label: "nav.accountSignIn", icon: ShieldCheck, for: "person" },
   { to: "/account/ssh-keys", label: "nav.accountSsh", icon: Terminal, for: "person" },

@@ -5,6 +5,7 @@ const needs = {
   "members.invite": "owner",
   "members.change": "owner",
   "members.remove": "owner",
+  "audit.read": "owner",
   "tenant.rename": "owner",
   "keys.write": "viewer",
   "instances.write": "member",

@@ -5,6 +5,7 @@ import {
   formatDay,
   formatRelative,
   formatSeconds,
+  formatShortDay,
   formatSpan,
   formatTime,
   formatUtcDay,
@@ -34,6 +35,7 @@ export function useFormat() {
       ),
     seconds: (at: string) => formatSeconds(at, language),
     span: (from: number, to: number) => formatSpan(from, to, language),
+    shortDay: (at: number) => formatShortDay(at, language),
     weekday: (at: number) => formatWeekday(at, language),
     clock: (at: string) => formatClock(at, language),
     /** Sentences one after the other: Chinese has no space between them. */

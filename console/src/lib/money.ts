@@ -17,6 +17,9 @@ export const costOf = (pricePerHour: string, seconds: number): Amount =>
 /** What a whole day costs. */
 export const perDay = (pricePerHour: string): Amount => parseAmount(pricePerHour) * 24n;
 
+/** What 30 days cost. */
+export const perMonth = (pricePerHour: string): Amount => perDay(pricePerHour) * 30n;
+
 /** Whether what is spent and what is added is more than the limit. */
 export const isOver = (limit: string, used: string | undefined, added: string): boolean =>
   parseAmount(used ?? "0") + parseAmount(added) > parseAmount(limit);
@@ -67,6 +70,10 @@ export function totalOf<Item extends { currency: string }>(
 /** The sum of prices per hour. */
 export const ratesOf = (items: readonly { currency: string; price_per_hour: string }[]): Totals =>
   totalOf(items, (it) => parseAmount(it.price_per_hour));
+
+/** What a day costs at rates per hour. */
+export const perDayOf = (rates: Totals): Totals =>
+  new Map([...rates].map(([currency, rate]) => [currency, rate * 24n]));
 
 /** What storages cost in a month. */
 export const monthlyOf = (

@@ -70,6 +70,15 @@ export function formatSpan(from: number, to: number, language: string): string {
   }).formatRange(from, to);
 }
 
+/** "30 Nov", of a day in UTC. */
+export function formatShortDay(at: number, language: string): string {
+  return new Intl.DateTimeFormat(locale(language), {
+    day: "numeric",
+    month: "short",
+    timeZone: "UTC",
+  }).format(at);
+}
+
 /** "Thu 26". */
 export function formatWeekday(at: number, language: string): string {
   return new Intl.DateTimeFormat(locale(language), { weekday: "short", day: "numeric" }).format(at);

@@ -20,7 +20,7 @@ export const Route = createFileRoute("/_app")({
       throw redirect({
         to: "/sign-in",
         search: {
-          ...(location.href !== "/" && !failed && { return_to: location.href }),
+          ...(!failed && { return_to: location.href }),
           ...(failed && { sign_in_error: failed }),
         },
       });

@@ -1,6 +1,6 @@
-import { Select as Base } from "@base-ui/react/select";
 import { clsx } from "clsx";
-import { Check, ChevronDown } from "lucide-react";
+import { ChevronDown } from "lucide-react";
+import { type KeyboardEvent, lazy, Suspense, useState } from "react";
 import { box, FieldFrame, type FieldText } from "./field";
 
 export interface Choice<T extends string> {
@@ -13,34 +13,6 @@ interface Props<T extends string> {
   value: T;
   choices: readonly Choice<T>[];
   onChange: (value: T) => void;
-}
-
-function Popup<T extends string>({ choices }: { choices: readonly Choice<T>[] }) {
-  return (
-    <Base.Portal>
-      <Base.Positioner sideOffset={4} alignItemWithTrigger={false} className="z-30">
-        <Base.Popup className="max-h-80 min-w-(--anchor-width) max-w-80 overflow-y-auto rounded-lg border border-line bg-sheet p-1 shadow-float outline-none">
-          {choices.map((choice) => (
-            <Base.Item
-              key={choice.value}
-              value={choice.value}
-              className="grid cursor-default grid-cols-[1rem_1fr] items-start gap-x-2 rounded-sm px-2 py-1.5 text-sm outline-none data-highlighted:bg-wash max-md:py-2.5"
-            >
-              <span className="pt-0.5">
-                <Base.ItemIndicator>
-                  <Check className="size-4" aria-hidden="true" />
-                </Base.ItemIndicator>
-              </span>
-              <span className="min-w-0">
-                <Base.ItemText className="block">{choice.label}</Base.ItemText>
-                {choice.hint && <span className="block text-ink-3 text-xs">{choice.hint}</span>}
-              </span>
-            </Base.Item>
-          ))}
-        </Base.Popup>
-      </Base.Positioner>
-    </Base.Portal>
-  );
 }
 
 export function SelectField<T extends string>({
@@ -66,6 +38,10 @@ export function Select<T extends string>({
   return <Control {...rest} aria-label={label} small={small} />;
 }
 
+const load = () => import("./select-popup");
+const SelectPopup = lazy(load);
+
+/** What is pressed is there at once; the choices are loaded when it is first reached for. */
 function Control<T extends string>({
   value,
   choices,
@@ -79,26 +55,56 @@ function Control<T extends string>({
   "aria-describedby"?: string | undefined;
   "aria-invalid"?: boolean;
 }) {
-  return (
-    <Base.Root
-      value={value}
-      items={choices.map((it) => ({ value: it.value, label: it.label }))}
-      onValueChange={(next) => next !== null && onChange(next as T)}
+  const [wanted, setWanted] = useState(false);
+  const want = () => setWanted(true);
+  const press = (event: KeyboardEvent) => {
+    if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
+    event.preventDefault();
+    want();
+  };
+  const look = clsx(
+    box,
+    "cursor-pointer justify-between text-left outline-none",
+    small ? "h-7 border-line hover:border-line-strong max-md:h-9" : "h-8 border-line-strong max-md:h-10",
+  );
+  const content = (
+    <>
+      <span className="truncate">{choices.find((it) => it.value === value)?.label}</span>
+      <ChevronDown className="size-4 shrink-0 text-ink-3" aria-hidden="true" />
+    </>
+  );
+  const closed = (
+    <button
+      type="button"
+      role="combobox"
+      aria-haspopup="listbox"
+      aria-expanded={false}
+      {...aria}
+      onClick={want}
+      onKeyDown={press}
+      onPointerEnter={load}
+      onFocus={load}
+      className={look}
     >
-      <Base.Trigger
-        {...aria}
-        className={clsx(
-          box,
-          "cursor-pointer justify-between text-left outline-none",
-          small
-            ? "h-7 border-line hover:border-line-strong max-md:h-9"
-            : "h-8 border-line-strong max-md:h-10",
-        )}
-      >
-        <Base.Value className="truncate" />
-        <ChevronDown className="size-4 shrink-0 text-ink-3" aria-hidden="true" />
-      </Base.Trigger>
-      <Popup choices={choices} />
-    </Base.Root>
+      {content}
+    </button>
+  );
+  if (!wanted) return closed;
+  return (
+    <Suspense fallback={closed}>
+      <SelectPopup
+        trigger={
+          <button type="button" {...aria} className={look}>
+            {content}
+          </button>
+        }
+        value={value}
+        choices={choices}
+        onChoose={(next) => {
+          const chosen = choices.find((it) => it.value === next);
+          if (chosen) onChange(chosen.value);
+        }}
+      />
+    </Suspense>
   );
 }

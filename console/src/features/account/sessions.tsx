@@ -4,6 +4,7 @@ import { endSessionById } from "@/api/generated/operations";
 import type { Session } from "@/api/generated/types";
 import { useAct, useLoaded } from "@/api/query";
 import { useText } from "@/i18n";
+import { clientName } from "@/lib/client-name";
 import { useNow } from "@/lib/clock";
 import { useFormat } from "@/lib/format";
 import { Button } from "@/ui/button";
@@ -12,7 +13,6 @@ import { describe } from "@/ui/error";
 import { Panel, Row, Section } from "@/ui/page";
 import { StateMark } from "@/ui/state";
 import { notify } from "@/ui/toast";
-import { clientName } from "./client-name";
 import { sessions } from "./queries";
 
 export function SessionsPage() {

@@ -3,13 +3,13 @@ import { gpuSpecs } from "@/api/catalogue";
 import type { Instance } from "@/api/generated/types";
 import { history, people } from "@/api/instances/details";
 import { useMe } from "@/api/session";
+import { useActorName } from "@/domain/actor";
 import { gpuTitle } from "@/domain/instances/gpu";
 import { useText } from "@/i18n";
 import { shortId } from "@/lib/ids";
 import { CopyIconButton } from "@/ui/copy";
 import { Fact, Facts as FactRow } from "@/ui/facts";
 import { PriceTag } from "@/ui/money";
-import { useActorName } from "./actor";
 
 /** What it is and where, in one row. */
 export function Facts({ it }: { it: Instance }) {

@@ -7,6 +7,8 @@ import type { Instance } from "@/api/generated/types";
 import { useAct } from "@/api/query";
 import { useMe } from "@/api/session";
 import { type InstanceAction, useInstanceActs, whyNotNow } from "@/domain/instances/acts";
+import { type Advice, adviceFor } from "@/domain/instances/advice";
+import { changeAndStart } from "@/domain/instances/change";
 import { reasonOf, standingOf } from "@/domain/instances/standing";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
@@ -14,8 +16,6 @@ import { Button, ButtonLink } from "@/ui/button";
 import { CopyButton } from "@/ui/copy";
 import { ErrorLine } from "@/ui/error";
 import { Panel, Section } from "@/ui/page";
-import { type Advice, adviceFor } from "./advice";
-import { changeAndStart } from "./change";
 
 /** Why it failed, and the last lines of its log. */
 export function FailedReason({ it }: { it: Instance }) {

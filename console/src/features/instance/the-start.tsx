@@ -4,6 +4,7 @@ import { storages } from "@/api/catalogue";
 import type { Event, Instance } from "@/api/generated/types";
 import { operationOf, people } from "@/api/instances/details";
 import { useMe } from "@/api/session";
+import { useActorName } from "@/domain/actor";
 import { serviceTitle } from "@/domain/instances/open-link";
 import { isMoving, reasonOf } from "@/domain/instances/standing";
 import { useText } from "@/i18n";
@@ -12,7 +13,6 @@ import { useFormat } from "@/lib/format";
 import { formatDuration } from "@/lib/time";
 import { Panel, Section } from "@/ui/page";
 import { type Mark, Ring } from "@/ui/state";
-import { useActorName } from "./actor";
 import { useStepText } from "./step-text";
 import { type Step, type Timeline, timelineOf } from "./timeline";
 

@@ -3,6 +3,7 @@ import type { Alternative, Instance } from "@/api/generated/types";
 import { useAct } from "@/api/query";
 import { useMe } from "@/api/session";
 import { whyNotNow } from "@/domain/instances/acts";
+import { changeAndStart } from "@/domain/instances/change";
 import { queueText } from "@/domain/instances/state-cell";
 import { useText } from "@/i18n";
 import { useNow } from "@/lib/clock";
@@ -10,7 +11,6 @@ import { useFormat } from "@/lib/format";
 import { Button } from "@/ui/button";
 import { ErrorLine } from "@/ui/error";
 import { Panel, Row, Section } from "@/ui/page";
-import { changeAndStart } from "./change";
 
 /** The place in the queue, why, and what could start now instead. */
 export function WaitingBox({ it }: { it: Instance }) {

@@ -5,12 +5,12 @@ import type { Instance, InstanceId } from "@/api/generated/types";
 import type { EndedRuns } from "@/api/instances/queries";
 import { InstanceMenu } from "@/domain/instances/menu";
 import { OpenLink } from "@/domain/instances/open-link";
+import { RunStrip } from "@/domain/instances/run-strip";
 import { StateCell } from "@/domain/instances/state-cell";
 import { RunCell } from "@/domain/instances/ticking";
 import { useText } from "@/i18n";
 import { useNarrow, useWide } from "@/lib/narrow";
 import { type Column, Table } from "@/ui/table";
-import { RunStrip } from "./run-strip";
 
 interface Props {
   items: readonly Instance[];

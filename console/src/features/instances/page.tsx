@@ -6,6 +6,7 @@ import type { Instance, InstanceId } from "@/api/generated/types";
 import { endedRuns, instances } from "@/api/instances/queries";
 import { useLoadedPages } from "@/api/query";
 import { useWhyNot } from "@/app/roles";
+import { useSentence } from "@/domain/instances/sentence";
 import { useText } from "@/i18n";
 import { Button, ButtonLink } from "@/ui/button";
 import { PageHead } from "@/ui/page";
@@ -13,7 +14,6 @@ import { Announcements } from "./announcements";
 import { NoInstances, NoneFound } from "./empty";
 import { Filter } from "./filter";
 import { InstanceTable } from "./instance-table";
-import { useSentence } from "./sentence";
 
 const Bulk = lazy(() => import("./bulk"));
 const DeleteDialog = lazy(() => import("@/domain/instances/delete-dialog"));

@@ -1,9 +1,10 @@
 import { clsx } from "clsx";
 import { useId } from "react";
+import { RoomMark } from "@/domain/room-mark";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
 import { perDay } from "@/lib/money";
-import { gpuTitle, type Instead, insteadOf, type Level, type Offer, type Why } from "./rules";
+import { gpuTitle, type Instead, insteadOf, type Offer, type Why } from "./rules";
 
 interface Props {
   offers: readonly Offer[];
@@ -154,33 +155,6 @@ function GpuCard({
         </div>
       )}
     </div>
-  );
-}
-
-const bars: Record<Level, number> = { many: 3, few: 1, none: 0 };
-const tones: Record<Level, string> = { many: "text-viridian", few: "text-ochre", none: "text-ink-3" };
-
-/** How much is free: a ruled bar of three, with its word. */
-function RoomMark({ level, quiet }: { level: Level; quiet?: boolean }) {
-  const { t } = useText();
-  const words = { many: t("start.many"), few: t("start.few"), none: t("start.none") };
-  return (
-    <span className={clsx("flex items-center gap-1.5 text-xs", quiet ? "text-ink-3" : tones[level])}>
-      <svg viewBox="0 0 20 7" className="h-1.75 w-5 shrink-0" aria-hidden="true">
-        {[0, 1, 2].map((i) => (
-          <rect
-            key={i}
-            x={i * 7 + 0.5}
-            y={0.5}
-            width={5}
-            height={6}
-            fill={i < bars[level] ? "currentColor" : "none"}
-            stroke="currentColor"
-          />
-        ))}
-      </svg>
-      {words[level]}
-    </span>
   );
 }
 

@@ -24,7 +24,7 @@ export function PlaceFields({
   storages: readonly Storage[];
 }) {
   const { t } = useText();
-  const words = { many: t("start.many"), few: t("start.few"), none: t("start.none") };
+  const words = { many: t("ui.many"), few: t("ui.few"), none: t("ui.none") };
   const rooms = offer?.rooms ?? [];
   const region = (name: string) => datacenters.find((it) => it.name === name)?.region ?? "";
   const names = offer ? rooms.map((it) => it.datacenter) : datacenters.map((it) => it.name);

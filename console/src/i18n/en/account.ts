@@ -100,8 +100,6 @@ export const account = {
   sessionsNoOthers: "There are no other sessions.",
   sessionEnded: "The session has ended",
   sessionsEnded: "All other sessions have ended",
-  clientUnknown: "Unknown client",
-  clientOn: "{browser} on {system}",
   sshHint: "With these keys you open the terminal of every instance that you may use, in every studio.",
   sshAdd: "Add an SSH key",
   sshAddHint: "Its private half stays with you. It opens every instance whose terminal you may open.",

@@ -27,6 +27,7 @@ export const late = {
   health: async () => (await import("./health")).health,
   instance: async () => (await import("./instance")).instance,
   overview: async () => (await import("./overview")).overview,
+  platformOverview: async () => (await import("./platform-overview")).platformOverview,
   platform: async () => (await import("./platform")).platform,
   pools: async () => (await import("./pools")).pools,
   start: async () => (await import("./start")).start,
@@ -39,4 +40,7 @@ export const late = {
   storages: async () => (await import("./storages")).storages,
   sshKeys: async () => (await import("./ssh-keys")).sshKeys,
   secrets: async () => (await import("./secrets")).secrets,
+  activity: async () => (await import("./activity")).activity,
+  start: async () => (await import("./start")).start,
+  visitor: async () => (await import("./visitor")).visitor,
 };

@@ -24,8 +24,6 @@ export const instance = {
   startedBy: "Started by",
   id: "Id",
   copyId: "Copy the id",
-  formerMember: "a former member",
-  administrator: "an administrator of the platform",
   nameLength: "Enter 1 to 63 characters.",
   renameTitle: "Rename {name}",
   renameHint: "Its address and its id stay.",

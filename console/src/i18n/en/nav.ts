@@ -2,6 +2,8 @@ export const nav = {
   main: "Main",
   menu: "Menu",
   skip: "Skip to the content",
+  overview: "Overview",
+  activity: "Activity",
   instances: "Instances",
   storages: "Storages",
   createStorage: "Create a storage",

@@ -36,4 +36,11 @@ export const ui = {
   needsMember: "Viewers cannot change anything here. Ask an owner of the studio for the role of a member.",
   needsOwner: "Only owners of the studio can do this.",
   needsTenant: "Choose a studio first.",
+  clientUnknown: "Unknown client",
+  clientOn: "{browser} on {system}",
+  many: "many",
+  few: "few",
+  none: "none",
+  formerMember: "a former member",
+  administrator: "an administrator of the platform",
 } as const;

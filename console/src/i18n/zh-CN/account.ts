@@ -99,8 +99,6 @@ export const account: Full["account"] = {
   sessionsNoOthers: "没有其他会话。",
   sessionEnded: "会话已结束",
   sessionsEnded: "其他会话已全部结束",
-  clientUnknown: "未知客户端",
-  clientOn: "{system} 上的 {browser}",
   sshHint: "用这些密钥可以连接您有权使用的所有实例，在任何工作室中都有效。",
   sshAdd: "添加 SSH 密钥",
   sshAddHint: "私钥始终由您保管。它可以连接您有权打开终端的所有实例。",

@@ -26,8 +26,6 @@ export const instance: Full["instance"] = {
   startedBy: "启动者",
   id: "ID",
   copyId: "复制 ID",
-  formerMember: "已离开的成员",
-  administrator: "平台管理员",
   nameLength: "请输入 1 至 63 个字符。",
   renameTitle: "重命名 {name}",
   renameHint: "地址和 ID 保持不变。",

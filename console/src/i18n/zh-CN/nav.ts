@@ -4,6 +4,8 @@ export const nav: Full["nav"] = {
   main: "主导航",
   menu: "菜单",
   skip: "跳到正文",
+  overview: "概览",
+  activity: "操作记录",
   instances: "实例",
   storages: "存储",
   createStorage: "创建存储",

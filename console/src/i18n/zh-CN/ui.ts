@@ -37,4 +37,11 @@ export const ui: Full["ui"] = {
   needsMember: "查看者不能在此修改。请联系工作室所有者，将您设为成员。",
   needsOwner: "仅工作室所有者可以操作。",
   needsTenant: "请先选择工作室。",
+  clientUnknown: "未知客户端",
+  clientOn: "{system} 上的 {browser}",
+  many: "充足",
+  few: "少量",
+  none: "无",
+  formerMember: "已离开的成员",
+  administrator: "平台管理员",
 };

@@ -28,12 +28,12 @@ export function Broken() {
   const { t } = useText();
   const lines = useLines();
   return (
-    <Section title={t("overview.needsLook")}>
+    <Section title={t("platformOverview.needsLook")}>
       <Panel>
         {lines.length === 0 && (
           <p className="flex items-center gap-2.5 px-4 py-3 text-sm">
             <Ring mark="runs" />
-            {t("overview.allWell")}
+            {t("platformOverview.allWell")}
           </p>
         )}
         <ul>
@@ -73,7 +73,7 @@ function useLines(): Line[] {
     .filter((it) => it.state === "deleting" || !isCarriedOut(it));
   const recent = fixed?.items.filter((it) => now - Date.parse(it.at) < DAY) ?? [];
   const failed = operations?.items.filter((it) => it.state === "failed") ?? [];
-  const toHealth = { to: { to: "/admin/health" }, label: t("overview.look") } as const;
+  const toHealth = { to: { to: "/admin/health" }, label: t("platformOverview.look") } as const;
   return [
     ...modules
       .filter((it) => it.state !== "ok")
@@ -87,7 +87,7 @@ function useLines(): Line[] {
     ...failed.map((it) => ({
       key: it.id,
       mark: "failed" as const,
-      title: t("overview.operationFailed", { time: relative(it.created_at, now) }),
+      title: t("platformOverview.operationFailed", { time: relative(it.created_at, now) }),
       detail: it.problem?.detail ?? it.progress.message ?? it.kind,
     })),
     ...leaving.map((it) => ({
@@ -99,7 +99,7 @@ function useLines(): Line[] {
         : t("platform.tenantSuspending"),
       link: {
         to: { to: "/admin/tenants/$id", params: { id: it.id } } as LinkProps,
-        label: t("overview.look"),
+        label: t("platformOverview.look"),
       },
     })),
     ...(recent.length > 0
@@ -107,7 +107,7 @@ function useLines(): Line[] {
           {
             key: "repairs",
             mark: "moves" as const,
-            title: t("overview.repairs", { count: recent.length }),
+            title: t("platformOverview.repairs", { count: recent.length }),
             detail: recent[0]?.detail,
           },
         ]

@@ -12,13 +12,13 @@ const parts = [
 export function CapacityBars({ places }: { places: readonly Capacity[] }) {
   const { t } = useText();
   const words = {
-    used: t("overview.used"),
-    available: t("overview.available"),
-    inactive: t("overview.inactive"),
+    used: t("platformOverview.used"),
+    available: t("platformOverview.available"),
+    inactive: t("platformOverview.inactive"),
   };
   return (
     <Panel>
-      {places.length === 0 && <p className="px-4 py-3 text-ink-2 text-sm">{t("overview.noStock")}</p>}
+      {places.length === 0 && <p className="px-4 py-3 text-ink-2 text-sm">{t("platformOverview.noStock")}</p>}
       <ul>
         {places.map((it) => (
           <li
@@ -28,7 +28,7 @@ export function CapacityBars({ places }: { places: readonly Capacity[] }) {
             <span className="font-medium">
               {it.datacenter}
               {it.draining && (
-                <span className="ml-2 font-normal text-ochre text-xs">{t("overview.draining")}</span>
+                <span className="ml-2 font-normal text-ochre text-xs">{t("platformOverview.draining")}</span>
               )}
             </span>
             <span className="flex h-2 gap-px" aria-hidden="true">
@@ -45,7 +45,7 @@ export function CapacityBars({ places }: { places: readonly Capacity[] }) {
             </span>
             {it.soldOut > 0 && (
               <span className="text-ochre text-xs md:col-span-2 md:col-start-2">
-                {t("overview.soldOut", { count: it.soldOut })}
+                {t("platformOverview.soldOut", { count: it.soldOut })}
               </span>
             )}
           </li>

@@ -33,8 +33,8 @@ export function OverviewPage() {
   const available = places.reduce((sum, it) => sum + it.available, 0);
   return (
     <>
-      <PageHead title={t("overview.title")}>
-        {t("overview.summary", {
+      <PageHead title={t("platformOverview.title")}>
+        {t("platformOverview.summary", {
           running: running.hasNextPage ? `${items.length}+` : items.length,
           rate: items.length > 0 ? total(ratesOf(items)) : "–",
           tenants: all.hasNextPage ? `${count}+` : count,
@@ -44,14 +44,14 @@ export function OverviewPage() {
       <Broken />
       <div className="mt-6 grid items-start gap-x-6 lg:grid-cols-[minmax(0,1.3fr)_minmax(0,1fr)]">
         <div>
-          <Section title={t("overview.capacity")}>
+          <Section title={t("platformOverview.capacity")}>
             <CapacityBars places={places} />
           </Section>
           <Section
-            title={t("overview.spenders")}
+            title={t("platformOverview.spenders")}
             actions={
               <Link to="/admin/tenants" className={link}>
-                {t("overview.allTenants")}
+                {t("platformOverview.allTenants")}
               </Link>
             }
           >
@@ -115,7 +115,7 @@ function Month() {
         <DayBars
           days={daysOf(data.items, now)}
           currency={data.items[0]?.currency ?? "USD"}
-          label={t("overview.byDay")}
+          label={t("platformOverview.byDay")}
         />
       )}
     </Panel>

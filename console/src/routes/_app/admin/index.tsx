@@ -7,7 +7,7 @@ import { budgets, spending, tenants } from "@/features/platform/tenants/queries"
 import { needWords } from "@/i18n";
 
 export const Route = createFileRoute("/_app/admin/")({
-  beforeLoad: () => needWords("platform", "tenants", "health", "overview"),
+  beforeLoad: () => needWords("platform", "tenants", "health", "platformOverview"),
   loader: async ({ context: { client } }) => {
     void client.prefetchQuery(repairs);
     void client.prefetchQuery(stockOperations);

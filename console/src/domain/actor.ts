@@ -10,9 +10,9 @@ export function useActorName(names: ReadonlyMap<UserId, string> | undefined) {
     switch (actor.kind) {
       case "user":
         if (actor.user_id === me.user.id) return me.user.display_name;
-        return names?.get(actor.user_id) ?? (names ? t("instance.formerMember") : null);
+        return names?.get(actor.user_id) ?? (names ? t("ui.formerMember") : null);
       case "administrator":
-        return t("instance.administrator");
+        return t("ui.administrator");
       case "service":
         return actor.name;
       case "system":

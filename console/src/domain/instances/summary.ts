@@ -1,6 +1,6 @@
 import type { Instance } from "@/api/generated/types";
-import { isFailed } from "@/domain/instances/standing";
 import { ratesOf, type Totals } from "@/lib/money";
+import { isFailed } from "./standing";
 
 export interface Summary {
   running: number;

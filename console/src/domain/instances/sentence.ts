@@ -1,22 +1,15 @@
-import { useInfiniteQuery, useSuspenseInfiniteQuery } from "@tanstack/react-query";
-import { instances } from "@/api/instances/queries";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
+import { useAllInstances } from "./all";
 import { summaryOf } from "./summary";
 
 /** "4 running, $3.57 an hour." and what needs a look, over all instances and not only those shown. */
 export function useSentence(): string | null {
   const { t } = useText();
   const { total, sentences } = useFormat();
-  const { data } = useSuspenseInfiniteQuery(instances());
-  const whole = data.pages.at(-1)?.next_cursor === null;
-  const all = data.pages.flatMap((page) => page.items);
-  // of a long list, those that run are asked for by themselves
-  const { data: running } = useInfiniteQuery({ ...instances({ state: "running" }), enabled: !whole });
-  const runs = whole ? all : running?.pages.flatMap((page) => page.items);
-  if (!runs) return null;
-  const summary = summaryOf(runs);
-  const isMore = !whole && running?.pages.at(-1)?.next_cursor !== null;
+  const { running, whole, isMore } = useAllInstances();
+  if (!running) return null;
+  const summary = summaryOf(running);
   const count = summary.running;
   const first =
     count === 0

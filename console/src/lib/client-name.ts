@@ -18,9 +18,9 @@ const systems: [RegExp, string][] = [
 
 /** "Firefox on macOS", or the first word of what a program calls itself. */
 export function clientName(userAgent: string | null, t: Text): string {
-  if (!userAgent) return t("account.clientUnknown");
+  if (!userAgent) return t("ui.clientUnknown");
   const find = (of: [RegExp, string][]) => of.find(([pattern]) => pattern.test(userAgent))?.[1];
   const [browser, system] = [find(browsers), find(systems)];
-  if (browser && system) return t("account.clientOn", { browser, system });
-  return userAgent.split(/[/\s]/)[0] || t("account.clientUnknown");
+  if (browser && system) return t("ui.clientOn", { browser, system });
+  return userAgent.split(/[/\s]/)[0] || t("ui.clientUnknown");
 }

@@ -1,0 +1,25 @@
+import type { AuditSource } from "../audit.ts";
+import type { Handlers } from "../handlers.ts";
+import { pageOf } from "../page.ts";
+import { type Context, Refusal } from "../types.ts";
+import { roleIn } from "./sessions.ts";
+
+/** Newest first, for owners. */
+const list =
+  (source: AuditSource) =>
+  ({ world, caller, query }: Context & { query: { limit?: number; cursor?: string } }) => {
+    const tenant = caller.session.tenant_id;
+    if (roleIn(world, tenant, caller.user.id) !== "owner") throw new Refusal("forbidden");
+    const own = world.audit[source].filter((it) => it.tenant_id === tenant);
+    return pageOf(
+      own.toReversed().map(({ tenant_id: _, ...entry }) => entry),
+      query,
+    );
+  };
+
+export const activityHandlers = {
+  listAuditEntries: list("people"),
+  listInstanceAuditEntries: list("instances"),
+  listStorageAuditEntries: list("storages"),
+  listJobAuditEntries: list("jobs"),
+} satisfies Partial<Handlers>;
