@@ -154,14 +154,14 @@ test.describe("after a restore", () => {
   });
 });
 
-test("two tabs share one stream, and the other takes it over", async ({ page, as, context }) => {
+test("two tabs share the streams, and the other takes them over", async ({ page, as, context }) => {
   await as("mira");
   await page.goto("/instances");
   const other = await context.newPage();
   await other.goto("/instances");
   for (const tab of [page, other])
     await expect(tab.getByRole("status").filter({ hasText: "Live" })).toBeVisible();
-  expect(await streams(page)).toBe(1);
+  expect(await streams(page)).toBe(2);
   await menu(other, "character-sheets").click();
   await other.getByRole("menuitem", { name: "Stop", exact: true }).click();
   for (const tab of [other, page]) {
@@ -169,7 +169,7 @@ test("two tabs share one stream, and the other takes it over", async ({ page, as
     await expect(row(tab, "character-sheets")).toContainText("Stopped");
   }
   await page.close();
-  await expect.poll(() => streams(other)).toBe(1);
+  await expect.poll(() => streams(other)).toBe(2);
   await menu(other, "character-sheets").click();
   await other.getByRole("menuitem", { name: "Start · $0.20/h" }).click();
   await expect(row(other, "character-sheets")).toContainText("Running", { timeout: 10_000 });

@@ -1,4 +1,5 @@
 import { test } from "./fixtures";
+import { jobPictures } from "./pictures/jobs";
 import { money } from "./pictures/money";
 import { platform } from "./pictures/platform";
 import { stock } from "./pictures/stock";
@@ -7,7 +8,7 @@ import { studio } from "./pictures/studio";
 import { visitor } from "./pictures/visitor";
 
 /** Each area has a file of its own. */
-const pictures = [...money, ...platform, ...stock, ...storages, ...studio, ...visitor];
+const pictures = [...jobPictures, ...money, ...platform, ...stock, ...storages, ...studio, ...visitor];
 
 const looks = [
   { look: "light", theme: "light", language: "en", width: 1360 },
@@ -17,6 +18,7 @@ const looks = [
 ] as const;
 
 test.use({ expected: [401, 404, 412] });
+test.use({ expected: [401, 404, 422] });
 
 for (const { name, path, person, open, whole = true } of pictures)
   for (const { look, width, ...rest } of looks)

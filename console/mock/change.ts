@@ -54,12 +54,15 @@ export function change(
   if (brokenAudit) world.platform.brokenAudit = true;
   if (limits) world.limits = limits;
   if (storageLimits) world.storageLimits = storageLimits;
-  if (forgetEvents) world.events = [];
+  if (forgetEvents) {
+    world.events = [];
+    world.jobs.events = [];
+  }
   if (empty) {
     world.instances = [];
     world.storages = [];
     world.registryCredentials = [];
-    world.jobs = [];
+    world.jobs.kept = [];
     world.events = [];
     world.metered = [];
     world.webhooks = [];

@@ -1,10 +1,11 @@
-import { bucketKeyHandlers } from "./handlers/bucket-keys.ts";
 import { activityHandlers } from "./handlers/activity.ts";
+import { bucketKeyHandlers } from "./handlers/bucket-keys.ts";
 import { catalogueHandlers } from "./handlers/catalogue.ts";
 import { datacenterHandlers } from "./handlers/datacenters.ts";
 import { gpuSpecHandlers } from "./handlers/gpu-specs.ts";
 import { instanceDetailHandlers } from "./handlers/instance.ts";
 import { instanceHandlers } from "./handlers/instances.ts";
+import { jobHandlers } from "./handlers/jobs.ts";
 import { keyHandlers } from "./handlers/keys.ts";
 import { meHandlers } from "./handlers/me.ts";
 import { membersHandlers } from "./handlers/members.ts";
@@ -26,8 +27,8 @@ import { stockHandlers } from "./handlers/stock.ts";
 import { storageSpecHandlers } from "./handlers/storage-specs.ts";
 import { storageHandlers } from "./handlers/storages.ts";
 import { usageHandlers } from "./handlers/usage.ts";
-import { webhookHandlers } from "./handlers/webhooks.ts";
 import { visitorHandlers } from "./handlers/visitor.ts";
+import { webhookHandlers } from "./handlers/webhooks.ts";
 import type { notMocked } from "./not-mocked.ts";
 import type { operations } from "./operations.ts";
 import type { Handler, OperationName } from "./types.ts";
@@ -66,6 +67,7 @@ export const handlers: Handlers = {
   ...platformUserHandlers,
   ...visitorHandlers,
   ...activityHandlers,
+  ...jobHandlers,
 };
 
 /** Needs no sign-in. */

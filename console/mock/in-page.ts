@@ -11,7 +11,11 @@ function keepCookie(jar: Map<string, string>, header: string | undefined) {
   else jar.delete(name);
 }
 
-function asResponse({ status, headers, body, stream }: MockReply, signal: AbortSignal | null | undefined) {
+function asResponse(
+  { status, headers, body, bytes, stream }: MockReply,
+  signal: AbortSignal | null | undefined,
+) {
+  if (bytes) return new Response(bytes as Uint8Array<ArrayBuffer>, { status, headers });
   if (!stream) return new Response(body === undefined ? null : JSON.stringify(body), { status, headers });
   const text = new ReadableStream<Uint8Array>({
     start: (controller) => {

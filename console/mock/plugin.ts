@@ -13,10 +13,10 @@ async function bodyOf(request: IncomingMessage): Promise<unknown> {
 const cookiesOf = (header = "") =>
   new Map(header.split(";").map((pair) => pair.trim().split("=", 2) as [string, string]));
 
-function write(response: ServerResponse, { status, headers, body, stream }: MockReply) {
+function write(response: ServerResponse, { status, headers, body, bytes, stream }: MockReply) {
   response.writeHead(status, headers);
   if (!stream) {
-    response.end(body === undefined ? undefined : JSON.stringify(body));
+    response.end(bytes ?? (body === undefined ? undefined : JSON.stringify(body)));
     return;
   }
   const end = new AbortController();

@@ -1,8 +1,9 @@
 import type { ApiKey, Member, Role, Tenant, TenantId, User, UserId } from "../src/api/generated/types";
+import { activitySeed } from "./activity-seed.ts";
+import { jobsSeed } from "./jobs/seed.ts";
 import { platformSeed } from "./platform-seed.ts";
 import { queueSeed } from "./queue-seed.ts";
 import { storagesSeed } from "./storages-seed.ts";
-import { activitySeed } from "./activity-seed.ts";
 import { studioSeed } from "./studio-seed.ts";
 import { webhookSeed } from "./webhook-seed.ts";
 import { type Account, daysAgo, makeId, type World } from "./world.ts";
@@ -224,6 +225,7 @@ export function makeWorld(): World {
       tomas: tomas.user.id,
       ines: ines.user.id,
     }),
+    jobs: jobsSeed(northlight.id, Object.fromEntries(studio.specs.map((it) => [it.name, it.price_per_hour]))),
     provoked: [],
     answered: new Map(),
     logs: new Set(),

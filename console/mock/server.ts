@@ -5,6 +5,7 @@ import { follow } from "./events.ts";
 import { keptOf } from "./handlers/instances.ts";
 import { SESSION_COOKIE } from "./handlers/sessions.ts";
 import { forEveryone, handlers, type Mocked } from "./handlers.ts";
+import { contentOf, followJobs } from "./jobs/stream.ts";
 import { followLog } from "./log.ts";
 import { operations } from "./operations.ts";
 import { makeWorld } from "./seed.ts";
@@ -49,13 +50,13 @@ export class MockServer {
       return { status: 204, headers: {} };
     }
     if (request.path === "/mock/cut") {
-      for (const { end } of world.streams) end();
+      for (const { end } of [...world.streams, ...world.jobs.streams]) end();
       for (const end of world.logs) end();
       for (const line of world.terminals) line.destroy();
-      return { status: 200, headers: { "content-type": "application/json" }, body: world.streams.size };
+      return { status: 200, headers: { "content-type": "application/json" }, body: streamsOf(world) };
     }
     if (request.path === "/mock/streams")
-      return { status: 200, headers: { "content-type": "application/json" }, body: world.streams.size };
+      return { status: 200, headers: { "content-type": "application/json" }, body: streamsOf(world) };
     if (request.path === "/mock/change") {
       change(world, request.body as Change);
       return { status: 204, headers: {} };
@@ -69,6 +70,8 @@ export class MockServer {
     }
   }
 }
+
+const streamsOf = ({ streams, jobs }: World) => streams.size + jobs.streams.size;
 
 function refuse({ slug, more }: Refusal, requestId: string): MockReply {
   const { status, title } = problems[slug];
@@ -113,6 +116,17 @@ async function answer(world: World, request: MockRequest): Promise<MockReply> {
     if (!caller.session.tenant_id) throw new Refusal("forbidden");
     await provoked(world, "listEvents");
     return follow(world, request, caller);
+  }
+  if (request.path === "/v1/job-events" && request.headers.get("accept") === "text/event-stream") {
+    if (!caller) throw new Refusal("unauthenticated");
+    if (!caller.session.tenant_id) throw new Refusal("forbidden");
+    await provoked(world, "listTenantJobEvents");
+    return followJobs(world, request, caller);
+  }
+  const content = /^\/v1\/jobs\/([^/]+)\/artifacts\/([^/]+)\/content$/.exec(request.path);
+  if (content) {
+    if (!caller) throw new Refusal("unauthenticated");
+    return contentOf(world, caller, [content[1] ?? "", content[2] ?? ""]);
   }
   const log = /^\/v1\/instances\/([^/]+)\/log$/.exec(request.path);
   if (log) {

@@ -18,6 +18,8 @@ export interface MockReply {
   headers: Record<string, string>;
   /** JSON, unless it is a stream. */
   body?: unknown;
+  /** A file. */
+  bytes?: Uint8Array;
   /** Server-sent events, until the signal, or until the server ends them. */
   stream?: (line: { send: (text: string) => void; end: () => void }, signal: AbortSignal) => void;
 }

@@ -9,7 +9,6 @@ import type {
   GpuSpecId,
   Instance,
   Invitation,
-  Job,
   Language,
   Limits,
   LinkedAccount,
@@ -36,9 +35,10 @@ import type {
   UserId,
 } from "../src/api/generated/types";
 import type { ProblemSlug } from "../src/api/problem";
+import type { AuditLog } from "./audit.ts";
+import type { JobsWorld } from "./jobs/world.ts";
 import type { Platform } from "./platform-world.ts";
 import type { QueueWorld } from "./queue-seed.ts";
-import type { AuditLog } from "./audit.ts";
 import type { OperationName } from "./types.ts";
 import type { UsageWorld } from "./usage-seed.ts";
 import type { WebhookWorld } from "./webhook-seed.ts";
@@ -127,8 +127,8 @@ export interface World extends UsageWorld, WebhookWorld, QueueWorld {
   events: Event[];
   platform: Platform;
   /** Newest first. */
-  jobs: Job[];
   audit: AuditLog;
+  jobs: JobsWorld;
   /** What ends each followed log. */
   logs: Set<() => void>;
   /** Open event streams. */

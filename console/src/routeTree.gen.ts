@@ -10,15 +10,20 @@
 
 import { Route as rootRouteImport } from './routes/__root'
 import { Route as AppRouteImport } from './routes/_app'
+import { Route as PublicRouteImport } from './routes/_public'
 import { Route as SignInRouteImport } from './routes/sign-in'
-import { Route as AppIndexRouteImport } from './routes/_app/index'
 import { Route as AppAccountRouteImport } from './routes/_app/account'
+import { Route as AppActivityRouteImport } from './routes/_app/activity'
 import { Route as AppAdminRouteImport } from './routes/_app/admin'
 import { Route as AppApiKeysRouteImport } from './routes/_app/api-keys'
+import { Route as AppGalleryRouteImport } from './routes/_app/gallery'
 import { Route as AppInvitationsRouteImport } from './routes/_app/invitations'
 import { Route as AppMembersRouteImport } from './routes/_app/members'
 import { Route as AppMessageQueueRouteImport } from './routes/_app/message-queue'
+import { Route as AppOverviewRouteImport } from './routes/_app/overview'
 import { Route as AppSecretsRouteImport } from './routes/_app/secrets'
+import { Route as PublicIndexRouteImport } from './routes/_public/index'
+import { Route as PublicPricesRouteImport } from './routes/_public/prices'
 import { Route as AppAccountIndexRouteImport } from './routes/_app/account/index'
 import { Route as AppAccountSessionsRouteImport } from './routes/_app/account/sessions'
 import { Route as AppAccountSignInRouteImport } from './routes/_app/account/sign-in'
@@ -31,6 +36,9 @@ import { Route as AppAdminStorageSpecsRouteImport } from './routes/_app/admin/st
 import { Route as AppInstancesIndexRouteImport } from './routes/_app/instances/index'
 import { Route as AppInstancesIdRouteImport } from './routes/_app/instances/$id'
 import { Route as AppInstancesNewRouteImport } from './routes/_app/instances/new'
+import { Route as AppJobsIndexRouteImport } from './routes/_app/jobs/index'
+import { Route as AppJobsIdRouteImport } from './routes/_app/jobs/$id'
+import { Route as AppJobsNewRouteImport } from './routes/_app/jobs/new'
 import { Route as AppStoragesIndexRouteImport } from './routes/_app/storages/index'
 import { Route as AppStoragesIdRouteImport } from './routes/_app/storages/$id'
 import { Route as AppStoragesNewRouteImport } from './routes/_app/storages/new'
@@ -83,19 +91,23 @@ const AppRoute = AppRouteImport.update({
   id: '/_app',
   getParentRoute: () => rootRouteImport,
 } as any)
+const PublicRoute = PublicRouteImport.update({
+  id: '/_public',
+  getParentRoute: () => rootRouteImport,
+} as any)
 const SignInRoute = SignInRouteImport.update({
   id: '/sign-in',
   path: '/sign-in',
   getParentRoute: () => rootRouteImport,
 } as any)
-const AppIndexRoute = AppIndexRouteImport.update({
-  id: '/',
-  path: '/',
-  getParentRoute: () => AppRoute,
-} as any)
 const AppAccountRoute = AppAccountRouteImport.update({
   id: '/account',
   path: '/account',
+  getParentRoute: () => AppRoute,
+} as any)
+const AppActivityRoute = AppActivityRouteImport.update({
+  id: '/activity',
+  path: '/activity',
   getParentRoute: () => AppRoute,
 } as any)
 const AppAdminRoute = AppAdminRouteImport.update({
@@ -106,6 +118,11 @@ const AppAdminRoute = AppAdminRouteImport.update({
 const AppApiKeysRoute = AppApiKeysRouteImport.update({
   id: '/api-keys',
   path: '/api-keys',
+  getParentRoute: () => AppRoute,
+} as any)
+const AppGalleryRoute = AppGalleryRouteImport.update({
+  id: '/gallery',
+  path: '/gallery',
   getParentRoute: () => AppRoute,
 } as any)
 const AppInvitationsRoute = AppInvitationsRouteImport.update({
@@ -123,10 +140,25 @@ const AppMessageQueueRoute = AppMessageQueueRouteImport.update({
   path: '/message-queue',
   getParentRoute: () => AppRoute,
 } as any)
+const AppOverviewRoute = AppOverviewRouteImport.update({
+  id: '/overview',
+  path: '/overview',
+  getParentRoute: () => AppRoute,
+} as any)
 const AppSecretsRoute = AppSecretsRouteImport.update({
   id: '/secrets',
   path: '/secrets',
   getParentRoute: () => AppRoute,
+} as any)
+const PublicIndexRoute = PublicIndexRouteImport.update({
+  id: '/',
+  path: '/',
+  getParentRoute: () => PublicRoute,
+} as any)
+const PublicPricesRoute = PublicPricesRouteImport.update({
+  id: '/prices',
+  path: '/prices',
+  getParentRoute: () => PublicRoute,
 } as any)
 const AppAccountIndexRoute = AppAccountIndexRouteImport.update({
   id: '/',
@@ -186,6 +218,21 @@ const AppInstancesIdRoute = AppInstancesIdRouteImport.update({
 const AppInstancesNewRoute = AppInstancesNewRouteImport.update({
   id: '/instances/new',
   path: '/instances/new',
+  getParentRoute: () => AppRoute,
+} as any)
+const AppJobsIndexRoute = AppJobsIndexRouteImport.update({
+  id: '/jobs/',
+  path: '/jobs/',
+  getParentRoute: () => AppRoute,
+} as any)
+const AppJobsIdRoute = AppJobsIdRouteImport.update({
+  id: '/jobs/$id',
+  path: '/jobs/$id',
+  getParentRoute: () => AppRoute,
+} as any)
+const AppJobsNewRoute = AppJobsNewRouteImport.update({
+  id: '/jobs/new',
+  path: '/jobs/new',
   getParentRoute: () => AppRoute,
 } as any)
 const AppStoragesIndexRoute = AppStoragesIndexRouteImport.update({
@@ -429,15 +476,19 @@ const AppAdminTenantsIdMembersRoute =
   } as any)
 
 export interface FileRoutesByFullPath {
-  '/': typeof AppIndexRoute
+  '/': typeof PublicIndexRoute
   '/sign-in': typeof SignInRoute
   '/account': typeof AppAccountRouteWithChildren
+  '/activity': typeof AppActivityRoute
   '/admin': typeof AppAdminRouteWithChildren
   '/api-keys': typeof AppApiKeysRoute
+  '/gallery': typeof AppGalleryRoute
   '/invitations': typeof AppInvitationsRoute
   '/members': typeof AppMembersRoute
   '/message-queue': typeof AppMessageQueueRoute
+  '/overview': typeof AppOverviewRoute
   '/secrets': typeof AppSecretsRoute
+  '/prices': typeof PublicPricesRoute
   '/account/sessions': typeof AppAccountSessionsRoute
   '/account/sign-in': typeof AppAccountSignInRoute
   '/account/ssh-keys': typeof AppAccountSshKeysRoute
@@ -447,6 +498,8 @@ export interface FileRoutesByFullPath {
   '/admin/storage-specs': typeof AppAdminStorageSpecsRoute
   '/instances/$id': typeof AppInstancesIdRouteWithChildren
   '/instances/new': typeof AppInstancesNewRoute
+  '/jobs/$id': typeof AppJobsIdRoute
+  '/jobs/new': typeof AppJobsNewRoute
   '/storages/$id': typeof AppStoragesIdRouteWithChildren
   '/storages/new': typeof AppStoragesNewRoute
   '/usage/limits': typeof AppUsageLimitsRoute
@@ -454,6 +507,7 @@ export interface FileRoutesByFullPath {
   '/account/': typeof AppAccountIndexRoute
   '/admin/': typeof AppAdminIndexRoute
   '/instances/': typeof AppInstancesIndexRoute
+  '/jobs/': typeof AppJobsIndexRoute
   '/storages/': typeof AppStoragesIndexRoute
   '/usage/': typeof AppUsageIndexRoute
   '/webhooks/': typeof AppWebhooksIndexRoute
@@ -499,13 +553,17 @@ export interface FileRoutesByFullPath {
   '/admin/tenants/$id/': typeof AppAdminTenantsIdIndexRoute
 }
 export interface FileRoutesByTo {
+  '/': typeof PublicIndexRoute
   '/sign-in': typeof SignInRoute
+  '/activity': typeof AppActivityRoute
   '/api-keys': typeof AppApiKeysRoute
+  '/gallery': typeof AppGalleryRoute
   '/invitations': typeof AppInvitationsRoute
   '/members': typeof AppMembersRoute
   '/message-queue': typeof AppMessageQueueRoute
+  '/overview': typeof AppOverviewRoute
   '/secrets': typeof AppSecretsRoute
-  '/': typeof AppIndexRoute
+  '/prices': typeof PublicPricesRoute
   '/account/sessions': typeof AppAccountSessionsRoute
   '/account/sign-in': typeof AppAccountSignInRoute
   '/account/ssh-keys': typeof AppAccountSshKeysRoute
@@ -513,12 +571,15 @@ export interface FileRoutesByTo {
   '/admin/stock': typeof AppAdminStockRoute
   '/admin/storage-specs': typeof AppAdminStorageSpecsRoute
   '/instances/new': typeof AppInstancesNewRoute
+  '/jobs/$id': typeof AppJobsIdRoute
+  '/jobs/new': typeof AppJobsNewRoute
   '/storages/new': typeof AppStoragesNewRoute
   '/usage/limits': typeof AppUsageLimitsRoute
   '/webhooks/$id': typeof AppWebhooksIdRoute
   '/account': typeof AppAccountIndexRoute
   '/admin': typeof AppAdminIndexRoute
   '/instances': typeof AppInstancesIndexRoute
+  '/jobs': typeof AppJobsIndexRoute
   '/storages': typeof AppStoragesIndexRoute
   '/usage': typeof AppUsageIndexRoute
   '/webhooks': typeof AppWebhooksIndexRoute
@@ -564,15 +625,20 @@ export interface FileRoutesByTo {
 export interface FileRoutesById {
   __root__: typeof rootRouteImport
   '/_app': typeof AppRouteWithChildren
+  '/_public': typeof PublicRouteWithChildren
   '/sign-in': typeof SignInRoute
   '/_app/account': typeof AppAccountRouteWithChildren
+  '/_app/activity': typeof AppActivityRoute
   '/_app/admin': typeof AppAdminRouteWithChildren
   '/_app/api-keys': typeof AppApiKeysRoute
+  '/_app/gallery': typeof AppGalleryRoute
   '/_app/invitations': typeof AppInvitationsRoute
   '/_app/members': typeof AppMembersRoute
   '/_app/message-queue': typeof AppMessageQueueRoute
+  '/_app/overview': typeof AppOverviewRoute
   '/_app/secrets': typeof AppSecretsRoute
-  '/_app/': typeof AppIndexRoute
+  '/_public/prices': typeof PublicPricesRoute
+  '/_public/': typeof PublicIndexRoute
   '/_app/account/sessions': typeof AppAccountSessionsRoute
   '/_app/account/sign-in': typeof AppAccountSignInRoute
   '/_app/account/ssh-keys': typeof AppAccountSshKeysRoute
@@ -582,6 +648,8 @@ export interface FileRoutesById {
   '/_app/admin/storage-specs': typeof AppAdminStorageSpecsRoute
   '/_app/instances/$id': typeof AppInstancesIdRouteWithChildren
   '/_app/instances/new': typeof AppInstancesNewRoute
+  '/_app/jobs/$id': typeof AppJobsIdRoute
+  '/_app/jobs/new': typeof AppJobsNewRoute
   '/_app/storages/$id': typeof AppStoragesIdRouteWithChildren
   '/_app/storages/new': typeof AppStoragesNewRoute
   '/_app/usage/limits': typeof AppUsageLimitsRoute
@@ -589,6 +657,7 @@ export interface FileRoutesById {
   '/_app/account/': typeof AppAccountIndexRoute
   '/_app/admin/': typeof AppAdminIndexRoute
   '/_app/instances/': typeof AppInstancesIndexRoute
+  '/_app/jobs/': typeof AppJobsIndexRoute
   '/_app/storages/': typeof AppStoragesIndexRoute
   '/_app/usage/': typeof AppUsageIndexRoute
   '/_app/webhooks/': typeof AppWebhooksIndexRoute
@@ -639,12 +708,16 @@ export interface FileRouteTypes {
     | '/'
     | '/sign-in'
     | '/account'
+    | '/activity'
     | '/admin'
     | '/api-keys'
+    | '/gallery'
     | '/invitations'
     | '/members'
     | '/message-queue'
+    | '/overview'
     | '/secrets'
+    | '/prices'
     | '/account/sessions'
     | '/account/sign-in'
     | '/account/ssh-keys'
@@ -654,6 +727,8 @@ export interface FileRouteTypes {
     | '/admin/storage-specs'
     | '/instances/$id'
     | '/instances/new'
+    | '/jobs/$id'
+    | '/jobs/new'
     | '/storages/$id'
     | '/storages/new'
     | '/usage/limits'
@@ -661,6 +736,7 @@ export interface FileRouteTypes {
     | '/account/'
     | '/admin/'
     | '/instances/'
+    | '/jobs/'
     | '/storages/'
     | '/usage/'
     | '/webhooks/'
@@ -706,13 +782,17 @@ export interface FileRouteTypes {
     | '/admin/tenants/$id/'
   fileRoutesByTo: FileRoutesByTo
   to:
+    | '/'
     | '/sign-in'
+    | '/activity'
     | '/api-keys'
+    | '/gallery'
     | '/invitations'
     | '/members'
     | '/message-queue'
+    | '/overview'
     | '/secrets'
-    | '/'
+    | '/prices'
     | '/account/sessions'
     | '/account/sign-in'
     | '/account/ssh-keys'
@@ -720,12 +800,15 @@ export interface FileRouteTypes {
     | '/admin/stock'
     | '/admin/storage-specs'
     | '/instances/new'
+    | '/jobs/$id'
+    | '/jobs/new'
     | '/storages/new'
     | '/usage/limits'
     | '/webhooks/$id'
     | '/account'
     | '/admin'
     | '/instances'
+    | '/jobs'
     | '/storages'
     | '/usage'
     | '/webhooks'
@@ -770,15 +853,20 @@ export interface FileRouteTypes {
   id:
     | '__root__'
     | '/_app'
+    | '/_public'
     | '/sign-in'
     | '/_app/account'
+    | '/_app/activity'
     | '/_app/admin'
     | '/_app/api-keys'
+    | '/_app/gallery'
     | '/_app/invitations'
     | '/_app/members'
     | '/_app/message-queue'
+    | '/_app/overview'
     | '/_app/secrets'
-    | '/_app/'
+    | '/_public/prices'
+    | '/_public/'
     | '/_app/account/sessions'
     | '/_app/account/sign-in'
     | '/_app/account/ssh-keys'
@@ -788,6 +876,8 @@ export interface FileRouteTypes {
     | '/_app/admin/storage-specs'
     | '/_app/instances/$id'
     | '/_app/instances/new'
+    | '/_app/jobs/$id'
+    | '/_app/jobs/new'
     | '/_app/storages/$id'
     | '/_app/storages/new'
     | '/_app/usage/limits'
@@ -795,6 +885,7 @@ export interface FileRouteTypes {
     | '/_app/account/'
     | '/_app/admin/'
     | '/_app/instances/'
+    | '/_app/jobs/'
     | '/_app/storages/'
     | '/_app/usage/'
     | '/_app/webhooks/'
@@ -842,6 +933,7 @@ export interface FileRouteTypes {
 }
 export interface RootRouteChildren {
   AppRoute: typeof AppRouteWithChildren
+  PublicRoute: typeof PublicRouteWithChildren
   SignInRoute: typeof SignInRoute
 }
 
@@ -854,6 +946,13 @@ declare module '@tanstack/react-router' {
       preLoaderRoute: typeof AppRouteImport
       parentRoute: typeof rootRouteImport
     }
+    '/_public': {
+      id: '/_public'
+      path: ''
+      fullPath: '/'
+      preLoaderRoute: typeof PublicRouteImport
+      parentRoute: typeof rootRouteImport
+    }
     '/sign-in': {
       id: '/sign-in'
       path: '/sign-in'
@@ -861,18 +960,18 @@ declare module '@tanstack/react-router' {
       preLoaderRoute: typeof SignInRouteImport
       parentRoute: typeof rootRouteImport
     }
-    '/_app/': {
-      id: '/_app/'
-      path: '/'
-      fullPath: '/'
-      preLoaderRoute: typeof AppIndexRouteImport
-      parentRoute: typeof AppRoute
-    }
     '/_app/account': {
       id: '/_app/account'
       path: '/account'
       fullPath: '/account'
       preLoaderRoute: typeof AppAccountRouteImport
+      parentRoute: typeof AppRoute
+    }
+    '/_app/activity': {
+      id: '/_app/activity'
+      path: '/activity'
+      fullPath: '/activity'
+      preLoaderRoute: typeof AppActivityRouteImport
       parentRoute: typeof AppRoute
     }
     '/_app/admin': {
@@ -887,6 +986,13 @@ declare module '@tanstack/react-router' {
       path: '/api-keys'
       fullPath: '/api-keys'
       preLoaderRoute: typeof AppApiKeysRouteImport
+      parentRoute: typeof AppRoute
+    }
+    '/_app/gallery': {
+      id: '/_app/gallery'
+      path: '/gallery'
+      fullPath: '/gallery'
+      preLoaderRoute: typeof AppGalleryRouteImport
       parentRoute: typeof AppRoute
     }
     '/_app/invitations': {
@@ -910,12 +1016,33 @@ declare module '@tanstack/react-router' {
       preLoaderRoute: typeof AppMessageQueueRouteImport
       parentRoute: typeof AppRoute
     }
+    '/_app/overview': {
+      id: '/_app/overview'
+      path: '/overview'
+      fullPath: '/overview'
+      preLoaderRoute: typeof AppOverviewRouteImport
+      parentRoute: typeof AppRoute
+    }
     '/_app/secrets': {
       id: '/_app/secrets'
       path: '/secrets'
       fullPath: '/secrets'
       preLoaderRoute: typeof AppSecretsRouteImport
       parentRoute: typeof AppRoute
+    }
+    '/_public/': {
+      id: '/_public/'
+      path: '/'
+      fullPath: '/'
+      preLoaderRoute: typeof PublicIndexRouteImport
+      parentRoute: typeof PublicRoute
+    }
+    '/_public/prices': {
+      id: '/_public/prices'
+      path: '/prices'
+      fullPath: '/prices'
+      preLoaderRoute: typeof PublicPricesRouteImport
+      parentRoute: typeof PublicRoute
     }
     '/_app/account/': {
       id: '/_app/account/'
@@ -999,6 +1126,27 @@ declare module '@tanstack/react-router' {
       path: '/instances/new'
       fullPath: '/instances/new'
       preLoaderRoute: typeof AppInstancesNewRouteImport
+      parentRoute: typeof AppRoute
+    }
+    '/_app/jobs/': {
+      id: '/_app/jobs/'
+      path: '/jobs'
+      fullPath: '/jobs/'
+      preLoaderRoute: typeof AppJobsIndexRouteImport
+      parentRoute: typeof AppRoute
+    }
+    '/_app/jobs/$id': {
+      id: '/_app/jobs/$id'
+      path: '/jobs/$id'
+      fullPath: '/jobs/$id'
+      preLoaderRoute: typeof AppJobsIdRouteImport
+      parentRoute: typeof AppRoute
+    }
+    '/_app/jobs/new': {
+      id: '/_app/jobs/new'
+      path: '/jobs/new'
+      fullPath: '/jobs/new'
+      preLoaderRoute: typeof AppJobsNewRouteImport
       parentRoute: typeof AppRoute
     }
     '/_app/storages/': {
@@ -1501,20 +1649,25 @@ const AppStoragesIdRouteWithChildren = AppStoragesIdRoute._addFileChildren(
 
 interface AppRouteChildren {
   AppAccountRoute: typeof AppAccountRouteWithChildren
+  AppActivityRoute: typeof AppActivityRoute
   AppAdminRoute: typeof AppAdminRouteWithChildren
   AppApiKeysRoute: typeof AppApiKeysRoute
+  AppGalleryRoute: typeof AppGalleryRoute
   AppInvitationsRoute: typeof AppInvitationsRoute
   AppMembersRoute: typeof AppMembersRoute
   AppMessageQueueRoute: typeof AppMessageQueueRoute
+  AppOverviewRoute: typeof AppOverviewRoute
   AppSecretsRoute: typeof AppSecretsRoute
-  AppIndexRoute: typeof AppIndexRoute
   AppInstancesIdRoute: typeof AppInstancesIdRouteWithChildren
   AppInstancesNewRoute: typeof AppInstancesNewRoute
+  AppJobsIdRoute: typeof AppJobsIdRoute
+  AppJobsNewRoute: typeof AppJobsNewRoute
   AppStoragesIdRoute: typeof AppStoragesIdRouteWithChildren
   AppStoragesNewRoute: typeof AppStoragesNewRoute
   AppUsageLimitsRoute: typeof AppUsageLimitsRoute
   AppWebhooksIdRoute: typeof AppWebhooksIdRoute
   AppInstancesIndexRoute: typeof AppInstancesIndexRoute
+  AppJobsIndexRoute: typeof AppJobsIndexRoute
   AppStoragesIndexRoute: typeof AppStoragesIndexRoute
   AppUsageIndexRoute: typeof AppUsageIndexRoute
   AppWebhooksIndexRoute: typeof AppWebhooksIndexRoute
@@ -1523,20 +1676,25 @@ interface AppRouteChildren {
 
 const AppRouteChildren: AppRouteChildren = {
   AppAccountRoute: AppAccountRouteWithChildren,
+  AppActivityRoute: AppActivityRoute,
   AppAdminRoute: AppAdminRouteWithChildren,
   AppApiKeysRoute: AppApiKeysRoute,
+  AppGalleryRoute: AppGalleryRoute,
   AppInvitationsRoute: AppInvitationsRoute,
   AppMembersRoute: AppMembersRoute,
   AppMessageQueueRoute: AppMessageQueueRoute,
+  AppOverviewRoute: AppOverviewRoute,
   AppSecretsRoute: AppSecretsRoute,
-  AppIndexRoute: AppIndexRoute,
   AppInstancesIdRoute: AppInstancesIdRouteWithChildren,
   AppInstancesNewRoute: AppInstancesNewRoute,
+  AppJobsIdRoute: AppJobsIdRoute,
+  AppJobsNewRoute: AppJobsNewRoute,
   AppStoragesIdRoute: AppStoragesIdRouteWithChildren,
   AppStoragesNewRoute: AppStoragesNewRoute,
   AppUsageLimitsRoute: AppUsageLimitsRoute,
   AppWebhooksIdRoute: AppWebhooksIdRoute,
   AppInstancesIndexRoute: AppInstancesIndexRoute,
+  AppJobsIndexRoute: AppJobsIndexRoute,
   AppStoragesIndexRoute: AppStoragesIndexRoute,
   AppUsageIndexRoute: AppUsageIndexRoute,
   AppWebhooksIndexRoute: AppWebhooksIndexRoute,
@@ -1545,8 +1703,22 @@ const AppRouteChildren: AppRouteChildren = {
 
 const AppRouteWithChildren = AppRoute._addFileChildren(AppRouteChildren)
 
+interface PublicRouteChildren {
+  PublicPricesRoute: typeof PublicPricesRoute
+  PublicIndexRoute: typeof PublicIndexRoute
+}
+
+const PublicRouteChildren: PublicRouteChildren = {
+  PublicPricesRoute: PublicPricesRoute,
+  PublicIndexRoute: PublicIndexRoute,
+}
+
+const PublicRouteWithChildren =
+  PublicRoute._addFileChildren(PublicRouteChildren)
+
 const rootRouteChildren: RootRouteChildren = {
   AppRoute: AppRouteWithChildren,
+  PublicRoute: PublicRouteWithChildren,
   SignInRoute: SignInRoute,
 }
 export const routeTree = rootRouteImport

@@ -2,6 +2,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { Outlet, useRouterState } from "@tanstack/react-router";
 import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { followInstances } from "@/api/instances/follow";
+import { followJobs } from "@/api/jobs/follow";
 import { followLive } from "@/api/live";
 import { followSession, me, sessionChanged, useMe } from "@/api/session";
 import { useText } from "@/i18n";
@@ -65,9 +66,11 @@ function useLive() {
       if (now.tenant_id !== tenant_id) sessionChanged("session-changed");
     });
     const endInstances = followInstances(client);
+    const endJobs = followJobs(client);
     return () => {
       end.abort();
       endInstances();
+      endJobs();
     };
   }, [client, tenant_id]);
 }

@@ -55,6 +55,8 @@ export const isSome = (amount: Amount | string): boolean =>
 
 export const minus = (a: string, b: string): Amount => parseAmount(a) - parseAmount(b);
 
+export const isNothing = (amount: string): boolean => parseAmount(amount) === 0n;
+
 /** Sums of different currencies are never added. */
 export type Totals = ReadonlyMap<string, Amount>;
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { compareTimes, formatDuration, formatRelative } from "./time";
+import { compareTimes, formatAbout, formatDuration, formatRelative } from "./time";
 
 test("durations count up to the second", () => {
   expect(formatDuration(9.9)).toBe("9s");
@@ -7,6 +7,18 @@ test("durations count up to the second", () => {
   expect(formatDuration(4 * 3600 + 3 * 60 + 12)).toBe("4h 03m 12s");
   expect(formatDuration(100 * 3600)).toBe("100h 00m 00s");
   expect(formatDuration(-5)).toBe("0s");
+});
+
+test("guesses are told roughly", () => {
+  expect([0.2, 8, 42, 95, 3540, 3900, 7200].map(formatAbout)).toEqual([
+    "1s",
+    "8s",
+    "40s",
+    "2m",
+    "59m",
+    "1h 5m",
+    "2h",
+  ]);
 });
 
 test("moments are told from now", () => {

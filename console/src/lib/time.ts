@@ -11,6 +11,15 @@ export function formatDuration(seconds: number): string {
   return m > 0 ? `${m}m ${two(s)}s` : `${s}s`;
 }
 
+/** `40s`, `12m`, `1h 5m`: what nobody knows to the second. */
+export function formatAbout(seconds: number): string {
+  if (seconds < 90)
+    return `${seconds < 10 ? Math.max(1, Math.round(seconds)) : Math.round(seconds / 5) * 5}s`;
+  const minutes = Math.round(seconds / MINUTE);
+  if (minutes < 60) return `${minutes}m`;
+  return minutes % 60 ? `${Math.floor(minutes / 60)}h ${minutes % 60}m` : `${minutes / 60}h`;
+}
+
 /** Which of two moments is earlier (negative: the first), to the microseconds that `Date` drops. */
 export function compareTimes(a: string, b: string): number {
   const fraction = (text: string) => (/\.(\d+)/.exec(text)?.[1] ?? "").padEnd(9, "0");

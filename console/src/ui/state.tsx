@@ -1,17 +1,18 @@
 import { clsx } from "clsx";
 import type { ReactNode } from "react";
 
-export const marks = ["runs", "moves", "rests", "failed"] as const;
+export const marks = ["runs", "moves", "rests", "done", "failed"] as const;
 export type Mark = (typeof marks)[number];
 
 const tones: Record<Mark, string> = {
   runs: "text-viridian",
   moves: "text-ochre",
   rests: "text-ink-3",
+  done: "text-ink-2",
   failed: "text-vermilion",
 };
 
-/** A ring: filled runs, half and breathing moves, hollow rests, crossed failed. */
+/** A ring: filled runs, half and breathing moves, hollow rests, checked has come to its end, crossed failed. */
 export function Ring({ mark, className }: { mark: Mark; className?: string }) {
   return (
     <svg
@@ -33,6 +34,9 @@ export function Ring({ mark, className }: { mark: Mark; className?: string }) {
         strokeWidth="1.5"
       />
       {mark === "moves" && <path d="M5 1a4 4 0 0 1 0 8z" fill="currentColor" />}
+      {mark === "done" && (
+        <path d="M3 5.2l1.5 1.5L7.2 3.7" fill="none" stroke="currentColor" strokeWidth="1.2" />
+      )}
       {mark === "failed" && (
         <path d="M3.4 3.4l3.2 3.2M6.6 3.4L3.4 6.6" stroke="currentColor" strokeWidth="1.4" />
       )}

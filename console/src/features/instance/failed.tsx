@@ -1,6 +1,5 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { clsx } from "clsx";
 import type { ReactNode } from "react";
 import { services } from "@/api/catalogue";
 import type { Instance } from "@/api/generated/types";
@@ -15,6 +14,7 @@ import { useFormat } from "@/lib/format";
 import { Button, ButtonLink } from "@/ui/button";
 import { CopyButton } from "@/ui/copy";
 import { ErrorLine } from "@/ui/error";
+import { LogBox } from "@/ui/log-box";
 import { Panel, Section } from "@/ui/page";
 
 /** Why it failed, and the last lines of its log. */
@@ -22,14 +22,14 @@ export function FailedReason({ it }: { it: Instance }) {
   const { t, language } = useText();
   const title = reasonOf({ reason: it.reason, message: null }, t, language);
   const sentence = reasonOf(it, t, language);
-  const lines = it.log_tail?.trimEnd().split("\n") ?? [];
+  const tail = it.log_tail?.trimEnd();
   return (
     <>
       <div className="rounded-lg border border-vermilion bg-vermilion-wash px-4 py-3.5">
         <h2 className="font-medium text-base text-vermilion">{title ?? t(standingOf(it).word)}</h2>
         {sentence && sentence !== title && <p className="max-w-[80ch] text-sm">{sentence}</p>}
       </div>
-      {lines.length > 0 && (
+      {tail && (
         <Section
           title={t("instance.lastLines")}
           actions={
@@ -43,25 +43,7 @@ export function FailedReason({ it }: { it: Instance }) {
           }
         >
           <Panel className="py-2.5">
-            <section
-              // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
-              tabIndex={0}
-              aria-label={t("instance.lastLines")}
-              className="max-h-80 overflow-auto font-mono text-xs leading-5 -outline-offset-2"
-            >
-              {lines.map((line, i) => (
-                <div
-                  // biome-ignore lint/suspicious/noArrayIndexKey: lines have nothing else to be known by
-                  key={i}
-                  className={clsx(
-                    "whitespace-pre-wrap break-words px-4",
-                    /\b(error|fatal|traceback|exception)\b/i.test(line) && "bg-vermilion-wash text-vermilion",
-                  )}
-                >
-                  {line}
-                </div>
-              ))}
-            </section>
+            <LogBox label={t("instance.lastLines")} text={tail} />
           </Panel>
         </Section>
       )}

@@ -41,6 +41,5 @@ export const ui = {
   many: "many",
   few: "few",
   none: "none",
-  formerMember: "a former member",
   administrator: "an administrator of the platform",
 } as const;

@@ -30,6 +30,8 @@ export const late: Late = {
   platformOverview: async () => (await import("./platform-overview")).platformOverview,
   platform: async () => (await import("./platform")).platform,
   pools: async () => (await import("./pools")).pools,
+  jobs: async () => (await import("./jobs")).jobs,
+  newJob: async () => (await import("./new-job")).newJob,
   start: async () => (await import("./start")).start,
   stock: async () => (await import("./stock")).stock,
   usage: async () => (await import("./usage")).usage,
@@ -41,6 +43,5 @@ export const late: Late = {
   sshKeys: async () => (await import("./ssh-keys")).sshKeys,
   secrets: async () => (await import("./secrets")).secrets,
   activity: async () => (await import("./activity")).activity,
-  start: async () => (await import("./start")).start,
   visitor: async () => (await import("./visitor")).visitor,
 };

@@ -42,6 +42,5 @@ export const ui: Full["ui"] = {
   many: "充足",
   few: "少量",
   none: "无",
-  formerMember: "已离开的成员",
   administrator: "平台管理员",
 };

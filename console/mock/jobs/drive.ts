@@ -1,0 +1,146 @@
+import type { JobEventType } from "../../src/api/generated/types";
+import { now, type World } from "../world.ts";
+import { eventOf, filesOf } from "./make.ts";
+import { amount, factors, type KeptJob, sizeOf, workOf } from "./world.ts";
+
+/** How long the parts of a job take here, in milliseconds. */
+const QUEUE = 700;
+const LOAD = 700;
+const WORK = 2600;
+const STOP = 800;
+
+/** Writes down what happened, and tells it to everybody of the tenant who follows. */
+export function tell({ jobs }: World, kept: KeptJob, type: JobEventType) {
+  const event = eventOf(kept, type);
+  kept.events.push(event);
+  jobs.events.push(event);
+  const text = `id: ${jobs.events.length}\nevent: ${type}\ndata: ${JSON.stringify(event)}\n\n`;
+  for (const stream of jobs.streams) if (stream.tenant_id === kept.tenant_id) stream.send(text);
+}
+
+const stepsOf = ({ it, parameters }: KeptJob) => {
+  const { steps, images } = sizeOf(parameters);
+  return it.kind === "generation" ? steps * images : steps;
+};
+
+/** How far it is now. */
+export function progressOf(kept: KeptJob) {
+  if (kept.it.state !== "running" || !kept.works)
+    return kept.it.state === "running" ? kept.it.progress : null;
+  const steps = stepsOf(kept);
+  const done = Math.floor((Date.now() - kept.works.since) / 1000 / kept.works.pace);
+  return { phase: "working" as const, step: Math.min(steps - 1, Math.max(0, done)), steps };
+}
+
+function endAttempt(world: World, kept: KeptJob, state: "succeeded" | "failed" | "cancelled") {
+  const attempt = kept.attempts[0];
+  if (!attempt) return;
+  const isPaid = state !== "failed";
+  const seconds = isPaid ? Math.max(1, Math.round(workOf(kept.it.method, kept.parameters))) : 0;
+  const price = world.jobs.prices[attempt.gpu_spec] ?? "0";
+  const cost = amount((seconds * Number(price) * factors[kept.it.level]) / 3600);
+  Object.assign(attempt, {
+    state,
+    problem: kept.it.problem,
+    ended_at: now(),
+    seconds,
+    cost,
+    uncharged_seconds: 6,
+    uncharged_reason: isPaid ? "loading" : "failed",
+  });
+  kept.it.cost = { amount: cost, currency: "USD", seconds };
+}
+
+/** Does it later, if the job is still as it was. */
+function later(kept: KeptJob, milliseconds: number, act: () => void) {
+  const { state, attempts } = kept.it;
+  setTimeout(() => {
+    if (kept.it.state === state && kept.it.attempts === attempts) act();
+  }, milliseconds);
+}
+
+/** From the queue to its end, as the platform goes. */
+export function drive(world: World, kept: KeptJob) {
+  later(kept, QUEUE, () => {
+    const pool = world.jobs.pools.find((it) => it.name === kept.pool);
+    const gpu_spec = pool?.gpu_specs[0] ?? "3080-small-4-1";
+    kept.it.state = "assigned";
+    kept.it.attempts++;
+    kept.attempts.unshift({
+      attempt: kept.it.attempts,
+      state: "open",
+      problem: null,
+      gpu_spec,
+      assigned_at: now(),
+      begun_at: null,
+      working_at: null,
+      ended_at: null,
+      price_per_hour: world.jobs.prices[gpu_spec] ?? null,
+      currency: "USD",
+      level_factor: String(factors[kept.it.level]),
+      seconds: null,
+      cost: null,
+      uncharged_seconds: null,
+      uncharged_reason: null,
+    });
+    tell(world, kept, "job.assigned");
+    later(kept, 300, () => begin(world, kept));
+  });
+}
+
+function begin(world: World, kept: KeptJob) {
+  kept.it.state = "running";
+  kept.it.started_at ??= now();
+  kept.it.progress = { phase: "loading", step: 0, steps: stepsOf(kept) };
+  const attempt = kept.attempts[0];
+  if (attempt) attempt.begun_at = now();
+  tell(world, kept, "job.started");
+  later(kept, LOAD, () => {
+    if (attempt) attempt.working_at = now();
+    kept.works = { since: Date.now(), pace: WORK / 1000 / stepsOf(kept) };
+    if (kept.it.method === "run") kept.log = "loading weights\nframe 1 of 96\n";
+    later(kept, WORK, () => end(world, kept));
+  });
+}
+
+/** So many pixels have no room in the memory of its GPU. */
+const MEMORY = 2048 * 2048 * 4;
+
+function end(world: World, kept: KeptJob) {
+  const { width, height, images } = sizeOf(kept.parameters);
+  const isTooLarge = kept.it.kind === "generation" && width * height * images > MEMORY;
+  kept.it.ended_at = now();
+  kept.it.progress = null;
+  if (isTooLarge) {
+    kept.it.state = "failed";
+    kept.it.problem = {
+      code: "out-of-memory",
+      message: "CUDA out of memory. Tried to allocate 18.00 GiB. GPU 0 has a total capacity of 9.77 GiB.",
+    };
+    endAttempt(world, kept, "failed");
+    tell(world, kept, "job.failed");
+    return;
+  }
+  kept.it.state = "succeeded";
+  if (kept.it.kind === "generation") kept.artifacts = filesOf(kept, now());
+  if (kept.it.method === "run") kept.log += "frame 96 of 96\nwrote outputs/frames.zip\n";
+  endAttempt(world, kept, "succeeded");
+  tell(world, kept, "job.succeeded");
+}
+
+export function cancel(world: World, kept: KeptJob) {
+  const { it } = kept;
+  if (it.state === "cancelling") return;
+  if (it.state === "queued") {
+    Object.assign(it, { state: "cancelled", ended_at: now() });
+    tell(world, kept, "job.cancelled");
+    return;
+  }
+  it.state = "cancelling";
+  tell(world, kept, "job.cancelling");
+  later(kept, STOP, () => {
+    Object.assign(it, { state: "cancelled", ended_at: now(), progress: null });
+    endAttempt(world, kept, "cancelled");
+    tell(world, kept, "job.cancelled");
+  });
+}

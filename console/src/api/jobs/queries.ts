@@ -1,0 +1,122 @@
+import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { call } from "@/api/client";
+import {
+  getJob,
+  getJobExplanation,
+  getJobLog,
+  listBaseModels,
+  listJobArtifacts,
+  listJobAttempts,
+  listJobEvents,
+  listJobs,
+  listModels,
+  listPools,
+  quoteJob,
+} from "@/api/generated/operations";
+import type { JobId, NewJob } from "@/api/generated/types";
+import { inTurn } from "@/lib/turns";
+import { askedAt, type JobFilter, jobKeys, newestJob } from "./cache";
+
+const PAGE = 50;
+
+/** The tenant's jobs, newest first. */
+export const jobs = (filter: JobFilter = {}) =>
+  infiniteQueryOptions({
+    queryKey: jobKeys.list(filter),
+    queryFn: async ({ pageParam, signal, client }) => {
+      const asked = askedAt();
+      const { state, kind, level, group } = filter;
+      const query = {
+        limit: PAGE,
+        ...(state && { state }),
+        ...(kind && { kind }),
+        ...(level && { level }),
+        ...(group && { group }),
+        ...(pageParam && { cursor: pageParam }),
+      };
+      const page = await call(listJobs, { query }, { signal });
+      return { ...page, items: page.items.map((it) => newestJob(client, it, asked)) };
+    },
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next_cursor,
+  });
+
+/** States of jobs that have not ended. The API filters by one at a time. */
+export const openStates = ["running", "cancelling", "assigned", "queued"] as const;
+
+export const job = (id: JobId) =>
+  queryOptions({
+    queryKey: jobKeys.one(id),
+    queryFn: async ({ signal, client }) => {
+      const asked = askedAt();
+      return newestJob(client, await call(getJob, { path: { id } }, { signal }), asked);
+    },
+  });
+
+/** What a job has made; it is whole once the job has ended. Lists of many jobs are asked for a few at a time. */
+export const artifacts = (id: JobId) =>
+  queryOptions({
+    queryKey: jobKeys.artifacts(id),
+    staleTime: Number.POSITIVE_INFINITY,
+    queryFn: ({ signal }) =>
+      inTurn(
+        async () => (await call(listJobArtifacts, { path: { id }, query: { limit: 64 } }, { signal })).items,
+      ),
+  });
+
+export const attempts = (id: JobId) =>
+  queryOptions({
+    queryKey: ["job-attempts", id],
+    queryFn: async ({ signal }) =>
+      (await call(listJobAttempts, { path: { id }, query: { limit: 50 } }, { signal })).items,
+  });
+
+/** What happened to a job, newest first. */
+export const jobHistory = (id: JobId) =>
+  queryOptions({
+    queryKey: ["job-history", id],
+    queryFn: async ({ signal }) =>
+      (await call(listJobEvents, { path: { id }, query: { limit: 100 } }, { signal }))?.items ?? [],
+  });
+
+/** Why it waits. It is worked out for each request, so only for a job that somebody looks at. */
+export const explanation = (id: JobId) =>
+  queryOptions({
+    queryKey: ["job-explanation", id],
+    staleTime: 5_000,
+    queryFn: ({ signal }) => call(getJobExplanation, { path: { id } }, { signal }),
+  });
+
+export const jobLog = (id: JobId, attempt?: number) =>
+  queryOptions({
+    queryKey: ["job-log", id, attempt ?? null],
+    queryFn: ({ signal }) =>
+      call(getJobLog, { path: { id }, ...(attempt && { query: { attempt } }) }, { signal }),
+  });
+
+/** Pools that run jobs of the tenant, oldest first. */
+export const pools = queryOptions({
+  queryKey: ["pools"],
+  queryFn: async ({ signal }) => (await call(listPools, { query: { limit: 200 } }, { signal })).items,
+});
+
+/** Checkpoints that jobs can name. */
+export const checkpoints = queryOptions({
+  queryKey: ["base-models", "checkpoint"],
+  queryFn: async ({ signal }) =>
+    (await call(listBaseModels, { query: { kind: "checkpoint", limit: 200 } }, { signal })).items,
+});
+
+/** The newest models of the tenant, which adapt a checkpoint. */
+export const adapters = queryOptions({
+  queryKey: ["models", "adapters"],
+  queryFn: async ({ signal }) => (await call(listModels, { query: { limit: 200 } }, { signal })).items,
+});
+
+/** When it would start and end, and what it would cost. */
+export const jobQuote = (body: NewJob) =>
+  queryOptions({
+    queryKey: ["job-quote", body],
+    staleTime: 15_000,
+    queryFn: ({ signal }) => call(quoteJob, { body }, { signal }),
+  });

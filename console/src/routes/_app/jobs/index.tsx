@@ -1,0 +1,41 @@
+import { createFileRoute } from "@tanstack/react-router";
+import { z } from "zod/mini";
+import type { JobId } from "@/api/generated/types";
+import { jobs, openStates } from "@/api/jobs/queries";
+import { tenantOf } from "@/app/needs-tenant";
+import { JobsPage } from "@/features/jobs/page";
+import { needWords } from "@/i18n";
+
+const states = [
+  "queued",
+  "assigned",
+  "running",
+  "cancelling",
+  "succeeded",
+  "failed",
+  "cancelled",
+  "expired",
+] as const;
+
+export const Route = createFileRoute("/_app/jobs/")({
+  validateSearch: z.object({
+    state: z.optional(z.catch(z.optional(z.enum(states)), undefined)),
+    kind: z.optional(z.catch(z.optional(z.enum(["training", "generation", "batch"])), undefined)),
+    level: z.optional(z.catch(z.optional(z.enum(["urgent", "ordinary", "background"])), undefined)),
+    group: z.optional(z.catch(z.optional(z.string()), undefined)),
+    // the one whose waiting is explained
+    why: z.optional(z.catch(z.optional(z.custom<JobId>((it) => typeof it === "string")), undefined)),
+  }),
+  beforeLoad: () => needWords("jobs"),
+  loaderDeps: ({ search: { why: _, ...filter } }) => filter,
+  loader: async ({ context: { client, me }, deps }) => {
+    tenantOf(me);
+    await Promise.all([
+      client.ensureInfiniteQueryData(jobs(deps)),
+      // the sentence is about all of them
+      client.ensureInfiniteQueryData(jobs()),
+      ...openStates.map((state) => client.ensureInfiniteQueryData(jobs({ state }))),
+    ]);
+  },
+  component: JobsPage,
+});
