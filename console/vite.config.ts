@@ -22,7 +22,14 @@ export default defineConfig(({ mode, command }) => ({
   // the demo is put anywhere on a web server
   base: mode === "demo" ? "./" : "/",
   plugins: [
-    tanstackRouter({ target: "react", autoCodeSplitting: true }),
+    tanstackRouter({
+      target: "react",
+      autoCodeSplitting: true,
+      // what a page reads belongs to the page, not to the entry
+      codeSplittingOptions: {
+        defaultBehavior: [["loader", "component"], ["errorComponent"], ["notFoundComponent"]],
+      },
+    }),
     react(),
     // a file that the compiler cannot take fails the build
     babel({ presets: [reactCompilerPreset({ panicThreshold: "all_errors" })] }),

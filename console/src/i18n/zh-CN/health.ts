@@ -15,7 +15,7 @@ export const health: Full["health"] = {
   summaryBroken: "{count} 个模块中 {names} 需要关注，检查于 {time}。",
   lag: { other: "延迟 {count} 秒" },
   noLag: "无延迟",
-  lastError: "{message}（{time}）",
+  lastError: "{message}（时间：{time}）",
   logOf: "{name} 的日志",
   started: "{time}启动",
   noAnswerOf: "{names} 无响应",
