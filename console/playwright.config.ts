@@ -21,6 +21,7 @@ export default defineConfig({
   retries: process.env.CI ? 1 : 0,
   reporter: [["list"]],
   timeout: 60_000,
+  expect: { timeout: 10_000 },
   use: {
     // the session's cookie is kept on localhost only
     baseURL: url ?? `http://localhost:${PORT}`,

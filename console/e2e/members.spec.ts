@@ -82,16 +82,21 @@ test.describe("refusals", () => {
   });
 });
 
-test("an invitation is accepted after the sign-in", async ({ page, as }) => {
-  await as("lena");
-  await page.goto("/");
-  await expect(page).toHaveURL("/invitations");
-  await expect(page.getByText("mara@atelier.example invites you as member.")).toBeVisible();
-  await accessible(page);
-  await page.getByRole("button", { name: "Accept" }).click();
-  await expect(page.getByRole("button", { name: /Vesper Films member/ })).toBeVisible();
-  await expect(page).toHaveURL("/overview");
-  await expect(page.getByRole("heading", { name: "First steps" })).toBeVisible();
+test.describe("who joins", () => {
+  // a studio without a budget
+  test.use({ expected: [404] });
+
+  test("an invitation is accepted after the sign-in", async ({ page, as }) => {
+    await as("lena");
+    await page.goto("/");
+    await expect(page).toHaveURL("/invitations");
+    await expect(page.getByText("mara@atelier.example invites you as member.")).toBeVisible();
+    await accessible(page);
+    await page.getByRole("button", { name: "Accept" }).click();
+    await expect(page.getByRole("button", { name: /Vesper Films member/ })).toBeVisible();
+    await expect(page).toHaveURL("/overview");
+    await expect(page.getByRole("heading", { name: "First steps" })).toBeVisible();
+  });
 });
 
 test("on a phone each row keeps what it can do", async ({ page, as }) => {

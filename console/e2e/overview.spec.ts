@@ -73,7 +73,7 @@ test("a studio that has nothing is led through its first steps", async ({ page, 
 test("activity is filtered in the address, unfolded by keyboard, and goes on", async ({ page, as }) => {
   await as("mira");
   await page.goto("/activity");
-  await page.getByRole("link", { name: "Storages" }).click();
+  await page.getByRole("navigation", { name: "Kind" }).getByRole("link", { name: "Storages" }).click();
   await expect(page).toHaveURL("/activity?area=storages");
   const unfold = page.getByRole("button", { name: /All that is recorded/ }).first();
   await unfold.focus();

@@ -105,8 +105,6 @@ const pages: readonly Page[] = [
   { to: "/admin/audit", label: "nav.audit", icon: ScrollText, group: "platform", for: "administrator" },
   { to: "/storages", label: "nav.storages", icon: HardDrive, key: "s", group: "work", for: "tenant" },
   { to: "/storages/new", label: "nav.createStorage", icon: Plus, for: "tenant" },
-  { to: "/members", label: "nav.members", icon: Users, key: "m", group: "studio", for: "tenant" },
-  { to: "/api-keys", label: "nav.keys", icon: KeyRound, key: "k", group: "studio", for: "tenant" },
   { to: "/secrets", label: "nav.secrets", icon: Lock, group: "studio", for: "tenant" },
   { to: "/activity", label: "nav.activity", icon: Activity, group: "studio", for: "tenant" },
   { to: "/account", label: "nav.accountProfile", icon: UserRound, key: "a", for: "person" },

@@ -33,7 +33,7 @@ export const overview = {
   startWith: "Start with {version} · {price}",
   startAgainAt: "Start again · {price}",
   saves: "saves {price}",
-  stopOf: "Stop {name}, saves {price}",
+  stopOf: "Stop saves {price}: {name}",
   idle: "{name} has been idle since {when}",
   idleHint: "It stops by itself at {when}. It has cost {cost} while idle.",
   forgotten: "{name} has run for {duration}",

@@ -35,7 +35,7 @@ export const overview: Full["overview"] = {
   startWith: "用 {version} 启动 · {price}",
   startAgainAt: "重新启动 · {price}",
   saves: "节省 {price}",
-  stopOf: "停止 {name}，节省 {price}",
+  stopOf: "停止 节省 {price}：{name}",
   idle: "{name} 自 {when} 起空闲",
   idleHint: "将于 {when} 自动停止。空闲期间已花费 {cost}。",
   forgotten: "{name} 已运行 {duration}",

@@ -77,7 +77,7 @@ async fn mq_a_queue_of_events_that_a_crash_broke_is_replaced() {
     let get = line.basic_get(tenant.queue.as_str().into(), BasicGetOptions::default());
     println!("the queue is broken: {}", timeout(Duration::from_secs(2), get).await.is_err());
     let job = tenant.member.post("/v1/jobs", crate::world::fox()).await.expect(202).str("id").to_owned();
-    within(Duration::from_secs(60), "its event is in the queue", async || {
+    within(Duration::from_secs(150), "its event is in the queue", async || {
         (studio.find_queue(&tenant.queue).await? == 1).then_some(())
     })
     .await;
