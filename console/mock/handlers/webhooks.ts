@@ -1,11 +1,4 @@
-import type {
-  JobEvent,
-  JobId,
-  JobState,
-  TenantId,
-  Webhook,
-  WebhookDelivery,
-} from "../../src/api/generated/types";
+import type { Webhook, WebhookDelivery } from "../../src/api/generated/types";
 import type { Handlers } from "../handlers.ts";
 import { pageOf } from "../page.ts";
 import { type Context, Refusal, Reply } from "../types.ts";
@@ -171,42 +164,4 @@ export const webhookHandlers = {
       query,
     );
   },
-  listJobEvents: ({ world, caller, path }) => {
-    const told = world.deliveries.filter((it) => it.message_id.startsWith(`${path.id}-`));
-    const { tenant_id } = caller.session;
-    if (told.length === 0 || !tenant_id) throw new Refusal("not-found");
-    return pageOf(
-      told.map((it) => eventOf(it, path.id, tenant_id)),
-      undefined,
-    );
-  },
 } satisfies Partial<Handlers>;
-
-const states: Record<string, JobState> = { "job.failed": "failed", "job.expired": "expired" };
-
-function eventOf(delivery: WebhookDelivery, job: JobId, tenant: TenantId): JobEvent {
-  const state = states[delivery.type] ?? "succeeded";
-  return {
-    id: delivery.message_id,
-    sequence: Number(delivery.message_id.split("-").at(-1)),
-    time: delivery.created_at,
-    type: delivery.type as JobEvent["type"],
-    tenant_id: tenant,
-    job_id: job,
-    req_no: "3f2b1c7e-0f51-4c0e-9f0e-6a3f1c2d4b5a",
-    kind: "generation",
-    application: "stable-diffusion",
-    method: "txt2img",
-    state,
-    attempts: 1,
-    level: "ordinary",
-    priority: 5,
-    reason: null,
-    problem:
-      state === "failed"
-        ? { code: "out-of-memory", message: "The picture needs 14 GiB of GPU memory, and the GPU has 10." }
-        : null,
-    not_before: null,
-    leave_by: null,
-  };
-}
