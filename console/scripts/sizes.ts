@@ -2,9 +2,9 @@
 import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 
-const ENTRY = 155;
-const PAGE = 235;
-const CHART = 31;
+const ENTRY = 165;
+const PAGE = 243;
+const CHART = 32;
 const TERMINAL = 95;
 
 interface Chunk {
