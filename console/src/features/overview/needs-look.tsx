@@ -173,14 +173,10 @@ function Stop({ it }: { it: Instance }) {
   const act = useInstanceActs();
   const price = t("ui.perHour", { price: money(it.price_per_hour, it.currency) });
   return (
-    <Button
-      small
-      disabled={whyNotNow(useMe(), it, "stop", t)}
-      aria-label={t("overview.stopOf", { name: it.name, price })}
-      onClick={() => act("stop", it)}
-    >
+    <Button small disabled={whyNotNow(useMe(), it, "stop", t)} onClick={() => act("stop", it)}>
       {t("instances.stop")}
       <span className="num font-normal text-ink-2">{t("overview.saves", { price })}</span>
+      <span className="sr-only">{it.name}</span>
     </Button>
   );
 }

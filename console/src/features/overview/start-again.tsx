@@ -60,13 +60,9 @@ export function StartAgain({ items }: { items: readonly Instance[] }) {
                   {ended_at ? relative(ended_at, now) : t("overview.notLately")}
                 </span>
               </span>
-              <Button
-                small
-                disabled={whyNotNow(me, it, "start", t)}
-                aria-label={t("overview.startOf", { name: it.name })}
-                onClick={() => act("start", it)}
-              >
+              <Button small disabled={whyNotNow(me, it, "start", t)} onClick={() => act("start", it)}>
                 {t("instances.start")}
+                <span className="sr-only">{it.name}</span>
                 <span className="text-ink-2">
                   <PriceTag perHour={it.price_per_hour} currency={it.currency} />
                 </span>

@@ -33,7 +33,6 @@ export const overview = {
   startWith: "Start with {version} · {price}",
   startAgainAt: "Start again · {price}",
   saves: "saves {price}",
-  stopOf: "Stop saves {price}: {name}",
   idle: "{name} has been idle since {when}",
   idleHint: "It stops by itself at {when}. It has cost {cost} while idle.",
   forgotten: "{name} has run for {duration}",
@@ -74,7 +73,6 @@ export const overview = {
   startAgain: "Start again",
   noneRests: "No stopped instance.",
   notLately: "not lately",
-  startOf: "Start {name}",
   firstSteps: "First steps",
   firstStepsHint:
     "An instance is a GPU of your own with a service on it. It costs by the second while it runs.",
