@@ -53,7 +53,7 @@ export function Table<Item>(props: TableProps<Item>) {
   const template = columns.map((it) => it.width).join(" ");
   if (items.length === 0) return <div className="rounded-lg border border-line bg-sheet">{empty}</div>;
   return (
-    <div className="overflow-x-auto rounded-lg border border-line bg-sheet">
+    <div className="relative overflow-x-auto rounded-lg border border-line bg-sheet">
       {/* biome-ignore lint/a11y/useSemanticElements: rows in a grid, of which only those in view exist */}
       <div role="table" aria-label={label} aria-rowcount={props.onEnd ? -1 : items.length + 1}>
         <Head {...props} columns={columns} template={template} />
