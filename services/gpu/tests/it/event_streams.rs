@@ -384,7 +384,8 @@ async fn waiting_streams_share_one_listener_and_one_reader() {
     let mut admin = world.db.admin().await;
     let listening = "select count(*) from pg_stat_activity
         where datname = current_database() and usename like 'atelier_%' and query ilike 'listen%'";
-    let mut listeners = async || -> i64 { sqlx::query_scalar(listening).fetch_one(&mut admin).await.unwrap() };
+    let mut listeners =
+        async || -> i64 { sqlx::query_scalar(listening).fetch_one(&mut admin).await.unwrap() };
     eventually("somebody listens", async || (listeners().await > 0).then_some(())).await;
     assert_eq!(listeners().await, 1);
     let begun = Instant::now();

@@ -60,15 +60,23 @@ pub(super) async fn run(
 #[derive(Deserialize)]
 struct Members {
     members: Vec<String>,
-    online: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Node {
+    name: String,
+    running: bool,
 }
 
 /// Deletes the queue of a tenant, if only it is broken. It is declared with the next event.
 async fn replace(connection: &Connection, management: &Management, tenant: TenantId) -> anyhow::Result<()> {
     let name = queue_of(tenant);
     let queue: Members = management.get(&["queues", "/", &name]).await?;
-    // it may still have what a node has that is away
-    ensure!(queue.members.iter().all(|member| queue.online.contains(member)), "members of it are away");
+    // it may still have what a node has that is away. A member that does not work on a node that does is broken, or was left by a deletion
+    // that did not come to its end
+    let nodes: Vec<Node> = management.get(&["nodes"]).await?;
+    let runs = |member: &String| nodes.iter().any(|node| node.running && node.name == *member);
+    ensure!(queue.members.iter().all(runs), "nodes of its members are away");
     let channel = timed(connection.create_channel()).await?;
     timed(channel.confirm_select(ConfirmSelectOptions::default())).await?;
     let confirm = timed(topology::probe(&channel)).await?;
