@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import { expect, test } from "@playwright/test";
 import { accessible, addAuthenticator } from "../fixtures";
-import { administrator, post, run, signIn } from "./studio";
+import { administrator, post, run, signIn } from "../platform";
 
 const password = "a longer password";
 const owner = { email: `owner-${run}@studio.test`, name: "Olga Owner" };

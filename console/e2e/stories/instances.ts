@@ -1,10 +1,11 @@
 import { expect, test } from "@playwright/test";
 import { accessible } from "../fixtures";
-import { designer, run, signIn } from "./studio";
+import { designer, run, signIn } from "../platform";
 
 test("from the sign-in to the WebUI in four clicks, and all of its life", async ({ page, context }) => {
   test.slow();
   const name = `story-${run}`;
+  const tabs = page.getByRole("navigation", { name: `Parts of ${name}` });
   await test.step("sign in, and start with a new storage", async () => {
     await signIn(page, designer);
     await page.getByRole("link", { name: "Start an instance" }).first().click();
@@ -23,21 +24,21 @@ test("from the sign-in to the WebUI in four clicks, and all of its life", async 
     await webui.close();
   });
   await test.step("the log follows", async () => {
-    await page.getByRole("link", { name: "Log", exact: true }).click();
+    await tabs.getByRole("link", { name: "Log", exact: true }).click();
     await expect(page.getByText("Following. Scroll up to pause.")).toBeVisible();
     await expect(page.getByRole("log")).toContainText(/\w/);
   });
   await test.step("the terminal answers", async () => {
-    await page.getByRole("link", { name: "Terminal", exact: true }).click();
+    await tabs.getByRole("link", { name: "Terminal", exact: true }).click();
     await expect(page.getByText("Connected", { exact: true })).toBeVisible();
     await page.keyboard.type("echo $((6 * 7)) is the answer\n");
     await expect(page.getByTestId("terminal").locator(".xterm-rows")).toContainText("42 is the answer");
   });
   await test.step("after a stop its cost stands still", async () => {
-    await page.getByRole("link", { name: "Overview", exact: true }).click();
+    await tabs.getByRole("link", { name: "Overview", exact: true }).click();
     await page.getByRole("button", { name: "Stop", exact: true }).click();
     await expect(page.getByRole("button", { name: /^Start · / })).toBeVisible({ timeout: 60_000 });
-    await page.getByRole("link", { name: "Runs", exact: true }).click();
+    await tabs.getByRole("link", { name: "Runs", exact: true }).click();
     const bill = page.getByText(/on the bill/);
     const before = await bill.innerText();
     await page.reload();

@@ -19,7 +19,7 @@ export async function signIn(page: Page, { email, password }: { email: string; p
   await page.getByLabel("Password", { exact: true }).fill(password);
   await page.getByRole("button", { name: "Sign in", exact: true }).click();
   await expect(
-    page.getByRole("heading", { level: 1, name: /Members|Invitations|Overview|Instances/ }),
+    page.getByRole("heading", { level: 1, name: /Members|Invitations|Overview|Instances|Platform/ }),
   ).toBeVisible();
 }
 
