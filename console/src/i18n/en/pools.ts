@@ -1,8 +1,8 @@
 export const pools = {
   title: "Pools",
   summary: {
-    one: "{count} pool with {ready} workers that are ready.",
-    other: "{count} pools with {ready} workers that are ready.",
+    one: "{count} pool, ready workers: {ready}.",
+    other: "{count} pools, ready workers: {ready}.",
   },
   none: "No pool yet",
   noneHint: "A pool has workers on GPUs that run jobs. Create one with POST /v1/platform-pools.",
@@ -11,7 +11,7 @@ export const pools = {
   applications: "Applications",
   ready: { one: "{count} ready", other: "{count} ready" },
   hasProblem: { one: "Problem, {count} ready", other: "Problem, {count} ready" },
-  sentence: "{busy} workers are busy, {waiting} jobs wait.",
+  sentence: "Busy workers: {busy}. Waiting jobs: {waiting}.",
   workers: "Workers",
   firmLent: "{min} to {max} firm, up to {lent} lent",
   registered: "registered ones only",
