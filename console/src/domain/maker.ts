@@ -10,7 +10,7 @@ interface Made {
   created_by_key: ApiKeyId | null;
 }
 
-/** With whose rights it ends, for a person. */
+/** Who has made it, for a person: it ends with their rights. What was made before makers were recorded is the studio's. */
 export function useMakerName(): (it: Made) => string {
   const { t } = useText();
   const me = useMe();
@@ -20,7 +20,7 @@ export function useMakerName(): (it: Made) => string {
     const name =
       created_by === me.user.id
         ? me.user.display_name
-        : (names?.get(created_by) ?? (names ? t("ui.makerFormer") : ""));
-    return created_by_key ? t("ui.makerKey", { name }) : name;
+        : (names?.get(created_by) ?? (names ? t("ui.formerMember") : ""));
+    return created_by_key ? t("ui.throughKey", { name }) : name;
   };
 }

@@ -32,6 +32,9 @@ export const shareOf = (part: Amount, whole: Amount): number =>
 
 const CENT = 10_000n;
 
+/** The amount in whole cents. */
+export const toCents = (amount: Amount): Amount => ((amount + CENT / 2n) / CENT) * CENT;
+
 /**
  * Amounts in whole cents whose sum is that of the exact ones in whole cents: those with the largest rests are rounded up. So what
  * is shown adds up to the sum that is shown.

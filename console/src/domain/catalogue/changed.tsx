@@ -5,7 +5,7 @@ interface Versioned {
   updated_at: string;
 }
 
-/** How a thing was when its form was filled, and whether somebody has changed it since. */
+/** The version that a form was filled from, and whether the thing has changed since. */
 export function useBase<Thing extends Versioned>(current: Thing) {
   const [base, setBase] = useState(current);
   return { base, isChanged: base.updated_at !== current.updated_at, rebase: setBase };

@@ -16,7 +16,7 @@ export function FactLine({ label, children }: { label: string; children: ReactNo
   );
 }
 
-/** How a picture was made, as far as it is known. */
+/** Generation parameters of a picture, as far as they are known. */
 export function AskedFacts({
   known,
   several,

@@ -8,7 +8,7 @@ import { Button, ButtonLink } from "@/ui/button";
 import { ErrorLine } from "@/ui/error";
 import { useChange, whyNotChange } from "./acts";
 
-/** An answer is old after so long: others come and go. */
+/** How long an answer is fresh, in milliseconds. */
 const LOOK = 10_000;
 
 function ruleOf(

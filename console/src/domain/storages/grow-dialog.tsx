@@ -19,7 +19,7 @@ import { useStorageText } from "./describe";
 import { overGib, roomOf, sizeRefusal } from "./quota";
 import { wholeGib } from "./size";
 
-/** The suggestion: half as much again, in tens, as far as kind and quota go. */
+/** The suggested size: 1.5 times the present one, rounded up to tens of GiB, within the limits of the specification and the quota. */
 const suggested = (size: number, most: number) =>
   Math.max(size + 1, Math.min(Math.ceil((size * 1.5) / 10) * 10, most));
 

@@ -101,7 +101,7 @@ function Entries() {
   );
 }
 
-/** Names of what entries only have ids of, as far as they are known. */
+/** Names for the ids in entries, as far as they are known. */
 function useNames(): Names {
   const { data: members } = useQuery(people(tenantOf(useMe())));
   const { data: own } = useInfiniteQuery(instances());

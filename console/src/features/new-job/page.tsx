@@ -56,7 +56,7 @@ export function NewJobPage() {
   );
 }
 
-/** As another job was asked for, as far as that is known. */
+/** Form values copied from another job, as far as its parameters are known. */
 function LikeForm({ id }: { id: JobId }) {
   const { t } = useText();
   const { picture, begin, pool } = route.useSearch();

@@ -4,7 +4,7 @@ import { asCurl, call } from "@/api/client";
 import { createRegistryCredential, deleteRegistryCredential } from "@/api/generated/operations";
 import type { RegistryCredential } from "@/api/generated/types";
 import { useAct } from "@/api/query";
-import { useMakerName } from "@/domain/people/maker";
+import { useMakerName } from "@/domain/maker";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
 import { Button } from "@/ui/button";

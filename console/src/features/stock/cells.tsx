@@ -9,7 +9,7 @@ import { StockBar, type StockCounts } from "@/ui/stock-bar";
 
 const route = getRouteApi("/_app/admin/stock");
 
-/** At most so many available units are few. */
+/** Up to this number of available units counts as few. */
 const FEW = 2;
 
 export function Count({ children }: { children: number }) {

@@ -12,7 +12,7 @@ export function MountCell({ it, instances }: { it: Storage; instances: readonly 
   const { t } = useText();
   const [first, ...others] = mountsOf(it, instances);
   if (it.kind === "bucket") return <span className="text-ink-3 text-sm">{t("storages.bucketUse")}</span>;
-  if (!first) return <span className="text-ink-3 text-sm">{t("storages.nobody")}</span>;
+  if (!first) return <span className="text-ink-3 text-sm">{t("storages.notMounted")}</span>;
   const { instance, path } = first;
   return (
     <span className="block min-w-0">

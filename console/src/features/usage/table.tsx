@@ -3,7 +3,7 @@ import type { UsageGroup } from "@/api/generated/types";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
 import { shortId } from "@/lib/ids";
-import { inCents, parseAmount, shareOf } from "@/lib/money";
+import { parseAmount, shareOf, toCents } from "@/lib/money";
 import { ButtonLink } from "@/ui/button";
 import { Empty } from "@/ui/page";
 import { type Column, Table } from "@/ui/table";
@@ -33,9 +33,9 @@ export function UsageTable({ groups, kinds, by, nameOf, onEnd }: Props) {
   };
   const percent = new Intl.NumberFormat(language, { style: "percent", maximumFractionDigits: 1 });
   const part = ({ amount, currency }: UsageGroup) => {
+    const sum = sums.get(currency);
     // the rows are in cents, too
-    const [sum] = inCents([sums.get(currency) ?? 0n]);
-    return sum ? shareOf(parseAmount(amount), sum) : 0;
+    return sum === undefined ? 0 : shareOf(parseAmount(amount), toCents(sum));
   };
   const most = Math.max(0, ...groups.map(part));
   const name = (group: UsageGroup) => (

@@ -12,7 +12,7 @@ import { cheapest, type Draft, type Estimate, estimateOf, numberOf, sortedByPric
 
 const route = getRouteApi("/_public/prices");
 
-/** The address follows what is typed after so many milliseconds. */
+/** Debounce of the search field, in milliseconds. */
 const TYPING = 300;
 
 const asNumber = (text: string) => numberOf(text, 0, Number.MAX_SAFE_INTEGER, false) ?? undefined;

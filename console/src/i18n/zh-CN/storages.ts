@@ -44,7 +44,7 @@ export const storages: Full["storages"] = {
   where: "位置",
   everywhere: "不限",
   mountedBy: "挂载于",
-  nobody: "未挂载",
+  notMounted: "未挂载",
   more: { other: "另有 {count} 个" },
   bucketUse: "通过 S3 密钥",
   price: "价格",

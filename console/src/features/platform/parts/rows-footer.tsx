@@ -1,6 +1,6 @@
 import { useText } from "@/i18n";
 
-/** How many rows there are, as far as they are read. */
+/** How many rows have been loaded. */
 export function RowsFooter({
   count,
   hasMore,

@@ -6,7 +6,7 @@ import { useAct } from "@/api/query";
 import { useMe } from "@/api/session";
 import { bucketKeys } from "@/api/storages/queries";
 import { useWhyNot } from "@/app/roles";
-import { useMakerName } from "@/domain/people/maker";
+import { useMakerName } from "@/domain/maker";
 import { useText } from "@/i18n";
 import { ConfirmDialog } from "@/ui/dialog";
 import { ActionMenu } from "@/ui/menu";

@@ -5,7 +5,7 @@ import type { BucketCredential, NewBucketCredential, StorageId } from "@/api/gen
 import { useLoaded } from "@/api/query";
 import { bucketKeys, storage } from "@/api/storages/queries";
 import { useWhyNot } from "@/app/roles";
-import { useMakerName } from "@/domain/people/maker";
+import { useMakerName } from "@/domain/maker";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
 import { Button } from "@/ui/button";
