@@ -51,4 +51,13 @@ test("from the sign-in to the WebUI in four clicks, and all of its life", async 
     await expect(page).toHaveURL("/instances");
     await expect(page.getByRole("row", { name })).toBeHidden({ timeout: 30_000 });
   });
+  await test.step("its storage stays, until it is deleted, too", async () => {
+    await page.goto("/storages");
+    await page.getByRole("button", { name: `Actions for ${name}-files` }).click();
+    await page.getByRole("menuitem", { name: "Delete…" }).click();
+    const dialog = page.getByRole("alertdialog");
+    await dialog.getByRole("textbox").fill(`${name}-files`);
+    await dialog.getByRole("button", { name: "Delete" }).click();
+    await expect(page.getByRole("row", { name: `${name}-files` })).toBeHidden({ timeout: 30_000 });
+  });
 });
