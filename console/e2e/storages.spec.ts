@@ -242,6 +242,7 @@ test("filters have addresses, the palette finds storages, and an instance leads 
   await expect(page).toHaveURL("/storages?kind=volume&state=failed");
   await expect(page.getByRole("row")).toHaveCount(2);
   await page.keyboard.press("ControlOrMeta+k");
+  await expect(page.getByRole("combobox", { name: "Search and commands" })).toBeFocused();
   await page.keyboard.type("training-sets");
   await expect(page.getByRole("group", { name: "Instances and storages" })).toBeVisible();
   await page.getByRole("option", { name: "Storage training-sets" }).click();
