@@ -1,3 +1,4 @@
+import type { StreamNotice } from "../src/api/generated/types";
 import { parseAmount, toDecimal } from "../src/lib/money";
 import { budgetOf } from "./usage.ts";
 import { makeSortedId, now, type World } from "./world.ts";
@@ -18,6 +19,8 @@ export interface Change {
   budgetSpent?: boolean;
   /** What hosts of webhooks answer from now on. */
   endpoints?: Record<string, number>;
+  /** A service does not answer, or answers again. */
+  notice?: StreamNotice;
   /** An entry of the audit log was changed. */
   brokenAudit?: boolean;
 }
@@ -33,6 +36,7 @@ export function change(
     empty,
     budgetSpent,
     endpoints,
+    notice,
     brokenAudit,
   }: Change,
 ) {
@@ -51,6 +55,7 @@ export function change(
     };
     world.instances.push({ ...model, it, runs: [] });
   }
+  if (notice) for (const stream of world.streams) stream.notice(notice);
   if (brokenAudit) world.platform.brokenAudit = true;
   if (limits) world.limits = limits;
   if (storageLimits) world.storageLimits = storageLimits;

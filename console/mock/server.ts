@@ -1,14 +1,15 @@
+import { followAllStream } from "../src/api/generated/operations";
 import { problems } from "../src/api/generated/problems";
 import { recordWrite } from "./audit.ts";
 import { type Change, change } from "./change.ts";
-import { follow } from "./events.ts";
 import { keptOf } from "./handlers/instances.ts";
 import { SESSION_COOKIE } from "./handlers/sessions.ts";
 import { forEveryone, handlers, type Mocked } from "./handlers.ts";
-import { contentOf, followJobs } from "./jobs/stream.ts";
+import { contentOf } from "./jobs/content.ts";
 import { followLog } from "./log.ts";
 import { operations } from "./operations.ts";
 import { makeWorld } from "./seed.ts";
+import { follow } from "./stream.ts";
 import { type Caller, type Context, type MockReply, type MockRequest, Refusal, Reply } from "./types.ts";
 import type { Provocation, World } from "./world.ts";
 
@@ -50,13 +51,13 @@ export class MockServer {
       return { status: 204, headers: {} };
     }
     if (request.path === "/mock/cut") {
-      for (const { end } of [...world.streams, ...world.jobs.streams]) end();
+      for (const { end } of [...world.streams]) end();
       for (const end of world.logs) end();
       for (const line of world.terminals) line.destroy();
-      return { status: 200, headers: { "content-type": "application/json" }, body: streamsOf(world) };
+      return { status: 200, headers: { "content-type": "application/json" }, body: world.streams.size };
     }
     if (request.path === "/mock/streams")
-      return { status: 200, headers: { "content-type": "application/json" }, body: streamsOf(world) };
+      return { status: 200, headers: { "content-type": "application/json" }, body: world.streams.size };
     if (request.path === "/mock/change") {
       change(world, request.body as Change);
       return { status: 204, headers: {} };
@@ -70,8 +71,6 @@ export class MockServer {
     }
   }
 }
-
-const streamsOf = ({ streams, jobs }: World) => streams.size + jobs.streams.size;
 
 function refuse({ slug, more }: Refusal, requestId: string): MockReply {
   const { status, title } = problems[slug];
@@ -99,7 +98,7 @@ function callerOf(world: World, request: MockRequest): Caller | null {
   return session && account && !account.user.disabled ? { user: account.user, session } : null;
 }
 
-async function provoked(world: World, name: Mocked) {
+async function provoked(world: World, name: Provocation["operation"]) {
   const found = world.provoked.find((it) => it.operation === name);
   if (!found) return;
   found.times = (found.times ?? 1) - 1;
@@ -111,17 +110,10 @@ async function provoked(world: World, name: Mocked) {
 
 async function answer(world: World, request: MockRequest): Promise<MockReply> {
   const caller = callerOf(world, request);
-  if (request.path === "/v1/events" && request.headers.get("accept") === "text/event-stream") {
+  if (request.path === followAllStream.path) {
     if (!caller) throw new Refusal("unauthenticated");
-    if (!caller.session.tenant_id) throw new Refusal("forbidden");
-    await provoked(world, "listEvents");
+    await provoked(world, "followAll");
     return follow(world, request, caller);
-  }
-  if (request.path === "/v1/job-events" && request.headers.get("accept") === "text/event-stream") {
-    if (!caller) throw new Refusal("unauthenticated");
-    if (!caller.session.tenant_id) throw new Refusal("forbidden");
-    await provoked(world, "listTenantJobEvents");
-    return followJobs(world, request, caller);
   }
   const content = /^\/v1\/jobs\/([^/]+)\/artifacts\/([^/]+)\/content$/.exec(request.path);
   if (content) {

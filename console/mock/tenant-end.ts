@@ -26,7 +26,7 @@ export function beginSuspension(world: World, tenant: Tenant, stop: boolean) {
   Object.assign(tenant, { state: "suspended", stop_instances: stop, delete_storages_at: null });
   began.set(tenant, { at: Date.now(), instances: stopped.length, jobs: 2, storages: 0 });
   for (const session of world.sessions) if (session.tenant_id === tenant.id) session.tenant_id = null;
-  for (const stream of world.streams) if (stream.tenant_id === tenant.id) stream.end();
+  for (const stream of [...world.streams]) if (stream.tenant_id === tenant.id) stream.end();
   settle(world, tenant);
 }
 

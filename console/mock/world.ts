@@ -29,11 +29,13 @@ import type {
   Storage,
   StorageId,
   StorageSpec,
+  StreamNotice,
   Tenant,
   TenantId,
   User,
   UserId,
 } from "../src/api/generated/types";
+import type { LiveEvent } from "../src/api/live";
 import type { ProblemSlug } from "../src/api/problem";
 import type { AuditLog } from "./audit.ts";
 import type { JobsWorld } from "./jobs/world.ts";
@@ -55,7 +57,7 @@ export interface Account {
 }
 
 export interface Provocation {
-  operation: OperationName;
+  operation: OperationName | "followAll";
   /** A refusal; without, only the delay. */
   slug?: ProblemSlug;
   retryAfter?: number;
@@ -80,10 +82,14 @@ export interface Kept {
 
 export type StudioStorage = Storage & { tenant_id: TenantId };
 
+/** The services that tell something. */
+export type Source = "gpu" | "jobs" | "storage" | "stock";
+
 export interface Stream {
   user_id: UserId;
   tenant_id: TenantId | null;
-  send: (text: string) => void;
+  tell: (source: Source, position: number, event: LiveEvent) => void;
+  notice: (notice: StreamNotice) => void;
   end: () => void;
 }
 

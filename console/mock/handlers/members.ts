@@ -42,8 +42,7 @@ export const membersHandlers = {
     );
     for (const session of world.sessions)
       if (session.user_id === path.user_id && session.tenant_id === path.id) session.tenant_id = null;
-    for (const stream of [...world.streams, ...world.jobs.streams])
-      if (stream.user_id === path.user_id) stream.end();
+    for (const stream of [...world.streams]) if (stream.user_id === path.user_id) stream.end();
   },
   listInvitations: (context) => {
     asOwner(context, context.path.id);

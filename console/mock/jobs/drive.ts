@@ -10,12 +10,12 @@ const WORK = 2600;
 const STOP = 800;
 
 /** Writes down what happened, and tells it to everybody of the tenant who follows. */
-export function tell({ jobs }: World, kept: KeptJob, type: JobEventType) {
+export function tell({ jobs, streams }: World, kept: KeptJob, type: JobEventType) {
   const event = eventOf(kept, type);
   kept.events.push(event);
   jobs.events.push(event);
-  const text = `id: ${jobs.events.length}\nevent: ${type}\ndata: ${JSON.stringify(event)}\n\n`;
-  for (const stream of jobs.streams) if (stream.tenant_id === kept.tenant_id) stream.send(text);
+  for (const stream of streams)
+    if (stream.tenant_id === kept.tenant_id) stream.tell("jobs", jobs.events.length, event);
 }
 
 const stepsOf = ({ it, parameters }: KeptJob) => {

@@ -348,5 +348,5 @@ export function jobsSeed(tenant: TenantId, prices: Record<string, string>): Jobs
       },
     ];
   const told = kept.flatMap((it) => it.events).sort((a, b) => Date.parse(a.time) - Date.parse(b.time));
-  return { kept, events: told, streams: new Set(), pools, baseModels, models, prices };
+  return { kept, events: told, pools, baseModels, models, prices };
 }

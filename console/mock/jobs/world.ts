@@ -9,7 +9,6 @@ import type {
   TenantId,
   UsablePool,
 } from "../../src/api/generated/types";
-import type { Stream } from "../world.ts";
 
 /** A job with what the API does not tell of it. */
 export interface KeptJob {
@@ -32,7 +31,6 @@ export interface JobsWorld {
   kept: KeptJob[];
   /** Of all jobs, oldest first; their place is the position in the stream. */
   events: JobEvent[];
-  streams: Set<Stream>;
   pools: UsablePool[];
   baseModels: BaseModel[];
   models: Model[];

@@ -1,61 +1,76 @@
 import type { QueryClient } from "@tanstack/react-query";
 import { createStore } from "@/lib/store";
 import { environment } from "./client";
-import type { Event, JobEvent } from "./generated/types";
+import { followAllStream } from "./generated/operations";
+import type { Event, JobEvent, StockEvent, StorageEvent, StreamEvent, StreamNotice } from "./generated/types";
 import { ApiError } from "./problem";
 import { readStream } from "./stream";
 
-/** The tab of the browser that holds the lock reads the streams and tells the others. */
+/** The tab of the browser that holds the lock reads the stream and tells the others. */
 const LOCK = "atelier-live";
-
-/** Streams that are followed. What an event is about follows from its type, so two can become one. */
-const streams = ["/v1/events?after=latest", "/v1/job-events?after=latest"] as const;
-type StreamPath = (typeof streams)[number];
 
 export type LiveState = "connecting" | "live" | "reconnecting";
 export const liveState = createStore<LiveState>("connecting");
 
+/** What a service tells. */
+export type LiveEvent = Event | JobEvent | StorageEvent | StockEvent;
+/** What events are about: the first part of their type. */
+type Subject = LiveEvent["type"] extends infer Type
+  ? Type extends `${infer Name}.${string}`
+    ? Name
+    : never
+  : never;
+type EventAbout<S extends Subject> = Extract<LiveEvent, { type: `${S}.${string}` }>;
+
 type Told =
   | { state: LiveState }
-  | { stream: StreamPath; position: string | null; event: Event | JobEvent | null }
+  | { position: string | null; event: LiveEvent | null }
   | { gap: true }
   | { ask: true };
 
-/** The newest position heard of each stream, so that a tab that takes over goes on from it. */
-const positions = new Map<StreamPath, string>();
-const listeners = new Set<(event: Event) => void>();
-const jobListeners = new Set<(event: JobEvent) => void>();
+/** The newest position that was heard, so that a tab that takes over goes on from it. */
+let position: string | null = null;
+const listeners = new Set<(event: LiveEvent) => void>();
 
-/** Hears each event of the tenant's instances and budget. Returns what ends it. */
-export function onEvent(listener: (event: Event) => void): () => void {
-  listeners.add(listener);
-  return () => listeners.delete(listener);
+/** Hears each event about these subjects that the session may see. Returns what ends it. */
+export function onEvents<const S extends Subject>(
+  subjects: readonly S[],
+  listener: (event: EventAbout<S>) => void,
+): () => void {
+  const isWanted = (event: LiveEvent): event is EventAbout<S> =>
+    subjects.some((it) => event.type.startsWith(`${it}.`));
+  const hear = (event: LiveEvent) => {
+    if (isWanted(event)) listener(event);
+  };
+  listeners.add(hear);
+  return () => listeners.delete(hear);
 }
 
-/** Hears each event of the tenant's jobs. Returns what ends it. */
-export function onJobEvent(listener: (event: JobEvent) => void): () => void {
-  jobListeners.add(listener);
-  return () => jobListeners.delete(listener);
+/** Calls once, as soon as events are heard: what was read before may be old already. Returns what ends it. */
+export function onLive(listener: () => void): () => void {
+  const hear = () => {
+    if (liveState.get() !== "live") return;
+    stop();
+    listener();
+  };
+  const stop = liveState.subscribe(hear);
+  hear();
+  return stop;
 }
 
-const isOfJob = (event: Event | JobEvent): event is JobEvent => event.type.startsWith("job.");
-
-function deliver(event: Event | JobEvent) {
-  if (isOfJob(event)) for (const listener of jobListeners) listener(event);
-  else for (const listener of listeners) listener(event);
-}
+const isNotice = (event: StreamEvent): event is StreamNotice => event.type.startsWith("stream.");
 
 /**
- * Follows the events of the session's tenant until the signal. After a gap everything shown is read again.
- * `onRefused`: the person may no longer read them.
+ * Follows what the session may see until the signal. After a gap everything shown is read again.
+ * `onRefused`: the person may no longer read it.
  */
 export function followLive(client: QueryClient, signal: AbortSignal, onRefused: () => Promise<void>) {
   const channel = new BroadcastChannel(LOCK);
   const hear = (told: Told) => {
     if ("state" in told) liveState.set(told.state);
-    else if ("stream" in told) {
-      if (told.position) positions.set(told.stream, told.position);
-      if (told.event) deliver(told.event);
+    else if ("event" in told) {
+      if (told.position) position = told.position;
+      if (told.event) for (const listener of listeners) listener(told.event);
     } else if ("gap" in told) void client.invalidateQueries();
   };
   const tell = (told: Told) => {
@@ -69,54 +84,51 @@ export function followLive(client: QueryClient, signal: AbortSignal, onRefused: 
   };
   channel.postMessage({ ask: true } satisfies Told);
   signal.addEventListener("abort", () => channel.close());
+  // another session begins with what comes next
+  position = null;
   navigator.locks
-    .request(LOCK, { signal }, async () => {
+    .request(LOCK, { signal }, () => {
       leads = true;
-      const states = new Map<StreamPath, LiveState>();
-      // live when all are
-      const tellState = (stream: StreamPath, state: LiveState) => {
-        states.set(stream, state);
-        const all = streams.map((it) => states.get(it) ?? "connecting");
-        const worst = (["reconnecting", "connecting"] as const).find((it) => all.includes(it)) ?? "live";
-        if (worst !== liveState.get()) tell({ state: worst });
-      };
-      await Promise.all(streams.map((it) => lead(it, tell, tellState, signal, onRefused)));
+      return lead(tell, signal, onRefused);
     })
     .catch(() => undefined); // aborted while another tab leads
 }
 
 async function lead(
-  stream: StreamPath,
   tell: (told: Told) => void,
-  tellState: (stream: StreamPath, state: LiveState) => void,
   signal: AbortSignal,
   onRefused: () => Promise<void>,
 ): Promise<void> {
+  const tellState = (state: LiveState) => {
+    if (state !== liveState.get()) tell({ state });
+  };
   for (let failures = 0; !signal.aborted; ) {
     let opened = false;
     let pause: number | null = null;
     try {
-      await readStream(stream, {
+      const away = new Set<string>();
+      await readStream(followAllStream.path, {
         signal,
-        lastEventId: positions.get(stream) ?? null,
+        lastEventId: position,
         onOpen: () => {
-          if (failures > 0 && !positions.has(stream)) tell({ gap: true });
+          if (failures > 0 && !position) tell({ gap: true });
           opened = true;
           failures = 0;
-          tellState(stream, "live");
+          tellState("live");
         },
-        onEvent: (event) => {
-          const data = event.data ? (JSON.parse(event.data) as Event | JobEvent) : null;
-          tell({ stream, position: event.id, event: data });
+        onEvent: ({ id, data }) => {
+          const event = data ? (JSON.parse(data) as StreamEvent) : null;
+          if (!event || !isNotice(event)) return tell({ position: id, event });
+          if (event.type === "stream.reset") tell({ gap: true });
+          for (const topic of event.topics)
+            if (event.type === "stream.away") away.add(topic);
+            else if (event.type === "stream.back") away.delete(topic);
+          tellState(away.size > 0 ? "reconnecting" : "live");
         },
       });
     } catch (error) {
       if (signal.aborted) return;
       if (error instanceof ApiError) pause = error.retryAfter;
-      if (error instanceof ApiError && error.is("events-deleted")) {
-        positions.delete(stream);
-        tell({ gap: true });
-      }
       if (error instanceof ApiError && error.status === 403) await onRefused().catch(() => undefined);
       if (error instanceof ApiError && error.status === 401)
         await environment.signInAgain("session-ended").catch(() => undefined);
@@ -124,7 +136,7 @@ async function lead(
     if (signal.aborted) return;
     if (!opened) failures++;
     else failures = 1;
-    tellState(stream, "reconnecting");
+    tellState("reconnecting");
     await environment
       .wait(pause ?? Math.min(15, 0.5 * 2 ** failures) * (0.75 + Math.random() / 2), signal)
       .catch(() => undefined);

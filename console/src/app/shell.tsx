@@ -5,6 +5,8 @@ import { followInstances } from "@/api/instances/follow";
 import { followJobs } from "@/api/jobs/follow";
 import { followLive } from "@/api/live";
 import { followSession, me, sessionChanged, useMe } from "@/api/session";
+import { followStock } from "@/api/stock-follow";
+import { followStorages } from "@/api/storages/follow";
 import { useText } from "@/i18n";
 import { useKeys } from "./keys";
 import { Announcer } from "./progress";
@@ -57,22 +59,23 @@ export function Shell() {
 
 function useLive() {
   const client = useQueryClient();
-  const { tenant_id } = useMe();
+  const {
+    tenant_id,
+    user: { admin },
+  } = useMe();
   useEffect(() => {
-    if (!tenant_id) return;
+    if (!tenant_id && !admin) return;
     const end = new AbortController();
     followLive(client, end.signal, async () => {
       const now = await client.fetchQuery({ ...me, staleTime: 0 });
       if (now.tenant_id !== tenant_id) sessionChanged("session-changed");
     });
-    const endInstances = followInstances(client);
-    const endJobs = followJobs(client);
+    const ends = [followInstances, followJobs, followStorages, followStock].map((it) => it(client));
     return () => {
       end.abort();
-      endInstances();
-      endJobs();
+      for (const it of ends) it();
     };
-  }, [client, tenant_id]);
+  }, [client, tenant_id, admin]);
 }
 
 /** Keyboard and screen reader go on at the new page, not at the link that led there. */

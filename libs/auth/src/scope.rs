@@ -179,6 +179,7 @@ const OPERATIONS: &[(&str, Scope, Scope)] = {
         ("ssh-keys", AccountRead, AccountWrite),
         ("storages", StoragesRead, StoragesWrite),
         ("storage-operations", StoragesRead, StoragesWrite),
+        ("storage-events", StoragesRead, StoragesWrite),
         ("storage-quota", StoragesRead, StoragesWrite),
         ("jobs/quote", JobsRead, JobsRead),
         ("jobs", JobsRead, JobsWrite),
@@ -197,6 +198,9 @@ const OPERATIONS: &[(&str, Scope, Scope)] = {
         ("services", CatalogueRead, PlatformWrite),
         ("storage-specs", CatalogueRead, PlatformWrite),
         ("stock", CatalogueRead, PlatformWrite),
+        ("stock-events", CatalogueRead, PlatformWrite),
+        // besides, each service checks the scope of what it tells
+        ("stream", CatalogueRead, PlatformWrite),
         ("usage", UsageRead, PlatformWrite),
         ("quota", UsageRead, PlatformWrite),
         ("budget", UsageRead, PlatformWrite),

@@ -6,7 +6,7 @@
 //! The gateway has no state of its own; any number of replicas can run side by side.
 //!
 //! [`App`] is the wiring. Requests pass `listener` (connections; `transport` has TLS and the PROXY protocol) and `router` (REST API or instance, by host name)
-//! into the slices `rest` and `instance`. What the gateway answers itself is in `platform_health` and `platform_logs` (`own`), which ask the replicas of all `modules`. Both use `limits`, `proxy` and `headers`, and know nothing of each other.
+//! into the slices `rest` and `instance`. What the gateway answers itself is in `live`, which joins the events of the services, and in `platform_health` and `platform_logs` (`own`), which ask the replicas of all `modules`. All use `limits`, `proxy` and `headers`, and know nothing of each other.
 
 mod admission;
 mod app;
@@ -20,6 +20,7 @@ mod html;
 mod instance;
 mod limits;
 mod listener;
+mod live;
 mod modules;
 mod own;
 mod platform_health;

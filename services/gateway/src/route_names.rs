@@ -5,12 +5,12 @@ use std::sync::LazyLock;
 
 use tracing::Span;
 
-use crate::{platform_health, platform_logs};
+use crate::{live, platform_health, platform_logs};
 
 /// The operations of the merged document: service, method, and template of the path.
 pub(crate) const OPERATIONS: &[(&str, &str, &str)] = include!(concat!(env!("OUT_DIR"), "/operations.rs"));
 /// The templates of the gateway's own paths.
-const OWN: [&str; 9] = [
+const OWN: [&str; 10] = [
     "/",
     "/api",
     "/api/{file}",
@@ -18,6 +18,7 @@ const OWN: [&str; 9] = [
     "/share",
     "/healthz",
     "/readyz",
+    live::PATH,
     platform_health::PATH,
     platform_logs::PATH,
 ];

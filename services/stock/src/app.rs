@@ -10,8 +10,8 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    AppState, NAME, audit_log, claim, clean_up, comparison, config::Config, datacenter, gpu_spec, hold_back,
-    metrics::StockMetrics, offer, operation, queue, repair, silence, stock, unit,
+    AppState, NAME, audit_log, claim, clean_up, comparison, config::Config, datacenter, event, gpu_spec,
+    hold_back, metrics::StockMetrics, offer, operation, queue, repair, silence, stock, unit,
 };
 
 /// The service in one process.
@@ -63,6 +63,7 @@ impl App {
             silence::start(state, workers, cluster);
         }
         state.grants.start(workers, "stock.grants");
+        state.events.start(workers, NAME);
         queue::heal::start(state, workers);
         hold_back::reconcile::start(state, workers);
         clean_up::start(state, workers);
@@ -92,6 +93,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(unit::http::routes())
         .merge(repair::http::routes())
         .merge(operation::http::routes())
+        .merge(event::http::routes())
         .merge(queue::http::routes())
         .merge(audit_log::routes())
 }

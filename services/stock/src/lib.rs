@@ -10,12 +10,14 @@
 //! - `comparison`: the full comparison of a cluster with its units;
 //! - [`stock`]: the list of stock, additions and removals;
 //! - [`hold_back`]: how many units interruptible claims leave;
-//! - [`claim`]: claims and releases.
+//! - [`claim`]: claims and releases;
+//! - [`event`]: what happens to the stock, as a stream.
 //!
 //! What runs in a unit is decided by the gpu service.
 
 pub mod claim;
 pub mod datacenter;
+pub mod event;
 pub mod gpu_spec;
 pub mod hold_back;
 pub mod offer;

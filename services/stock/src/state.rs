@@ -7,6 +7,7 @@ use auth::{AuthState, HasAuth, User, Verifier};
 use cache::{Cache, Reads};
 use crds::Clusters;
 use db::Db;
+use events::Events;
 use feed::Feed;
 use serde::{Serialize, de::DeserializeOwned};
 use service::{Health, Process, health::DependencyKind};
@@ -16,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     NAME,
     config::{Config, StockConfig},
+    event,
     metrics::StockMetrics,
     queue,
     silence::Silence,
@@ -31,9 +33,11 @@ pub struct AppState {
     pub(crate) silence: Silence,
     /// Units given from the queue.
     pub(crate) grants: Feed,
+    /// What happens to the stock, for streams.
+    pub(crate) events: Events,
     /// A datacenter may be active again: entries of the queue may have a free unit.
     pub(crate) datacenter_changed: Arc<Notify>,
-    /// Cancelled when shutdown begins; ends waiting requests.
+    /// Cancelled when shutdown begins; ends waiting requests and streams.
     pub(crate) shutdown: CancellationToken,
     cache: Cache,
     /// Answers about specifications and datacenters.
@@ -48,6 +52,7 @@ impl AppState {
         let cache = Cache::new(NAME, config.cache.as_ref(), &process.metrics)?;
         Ok(Self {
             grants: Feed::new(&db, queue::store::GRANTS),
+            events: Events::new(&db, event::EVENTS, event::KEPT),
             shutdown: process.shutdown.token(),
             db,
             clusters: Clusters::new(&config.clusters),

@@ -10,8 +10,8 @@ use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    NAME, attachment, audit_log, config::Config, credential, download, faults::Faults, object, object_store,
-    operation, quota, reconcile, state::AppState, storage, storage_spec, tenant,
+    NAME, attachment, audit_log, config::Config, credential, download, event, faults::Faults, object,
+    object_store, operation, quota, reconcile, state::AppState, storage, storage_spec, tenant,
 };
 
 /// Period of the clean-up workers.
@@ -42,7 +42,7 @@ impl App {
     pub fn with_faults(config: Config, process: Process, faults: Faults) -> anyhow::Result<Self> {
         config.check()?;
         let process = process.traced(NAME, config.telemetry.as_ref())?;
-        let state = AppState::new(config, faults)?;
+        let state = AppState::new(config, faults, &process)?;
         state.db.register(&process.metrics);
         state.report_to(&process.health);
         Ok(Self { state, process })
@@ -69,6 +69,7 @@ impl App {
         self.state.auth().verifier.follow_makers(&self.process.workers, NAME, makers);
         reconcile::start(&self.state, &self.process);
         object_store::answers::start(&self.state, &self.process);
+        self.state.events.start(&self.process.workers, NAME);
         self.state.config.audit.start(&self.state.db, &self.process, NAME);
         let db = self.state.db.clone();
         self.process.workers.spawn_periodic("storage.idempotency_keys", CLEAN_UP_PERIOD, move || {
@@ -122,6 +123,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(storage::routes())
         .merge(credential::routes())
         .merge(operation::routes())
+        .merge(event::routes())
         .merge(quota::routes())
         .merge(attachment::routes())
         .merge(object::routes())

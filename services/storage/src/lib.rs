@@ -6,6 +6,7 @@
 //! - [`attachment`]: which instances use a storage, written by the gpu service;
 //! - [`credential`]: access keys of buckets;
 //! - [`operation`]: the records of long-running actions;
+//! - [`event`]: what happens to storages, as a stream;
 //! - [`budget`]: whether a tenant has anything left to spend;
 //! - [`tenant`]: what the suspension or end of a tenant means for its storages;
 //! - [`adoption`]: what an operator's program needs;
@@ -24,6 +25,7 @@ mod config;
 mod credential;
 mod download;
 mod error;
+mod event;
 mod faults;
 mod object;
 mod object_store;

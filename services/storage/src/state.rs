@@ -6,9 +6,11 @@ use auth::{AuthState, HasAuth, Verifier};
 use clients::gpu;
 use crds::Clusters;
 use db::Db;
-use service::{Health, health::DependencyKind};
+use events::Events;
+use service::{Health, Process, health::DependencyKind};
+use tokio_util::sync::CancellationToken;
 
-use crate::{config::Config, faults::Faults, object_store::ObjectStore};
+use crate::{config::Config, event, faults::Faults, object_store::ObjectStore};
 
 /// The parts that handlers and workers share. Clones share them.
 #[derive(Clone)]
@@ -23,16 +25,23 @@ pub(crate) struct Inner {
     /// None if the configuration does not name it.
     pub(crate) gpu: Option<gpu::Client>,
     pub(crate) faults: Faults,
+    /// What happens to storages, for streams.
+    pub(crate) events: Events,
+    /// Cancelled when shutdown begins; ends streams.
+    pub(crate) stop: CancellationToken,
     http: reqwest::Client,
     auth: AuthState,
 }
 
 impl AppState {
     /// Opens pools and clients. Neither the database nor a cluster nor the object store needs to answer yet.
-    pub(crate) fn new(config: Config, faults: Faults) -> anyhow::Result<Self> {
+    pub(crate) fn new(config: Config, faults: Faults, process: &Process) -> anyhow::Result<Self> {
         let http = service::http_client()?;
+        let db = Db::connect(crate::NAME, &config.database)?;
         Ok(Self(Arc::new(Inner {
-            db: Db::connect(crate::NAME, &config.database)?,
+            events: Events::new(&db, event::EVENTS, event::KEPT),
+            stop: process.shutdown.token(),
+            db,
             clusters: Clusters::new(&config.clusters),
             object_store: config.object_store.clone().map(|config| ObjectStore::new(config, http.clone())),
             gpu: config.gpu.clone().map(|gpu| gpu::Client::new(http.clone(), gpu)),

@@ -188,10 +188,12 @@ import type {
   SshKey,
   SshKeyId,
   StockChange,
+  StockEvent,
   StockUnitDetail,
   StopOptions,
   Storage,
   StorageChange,
+  StorageEvent,
   StorageId,
   StorageKind,
   StorageLimits,
@@ -201,6 +203,7 @@ import type {
   StorageSpecId,
   StorageSpecState,
   StorageState,
+  StreamEvent,
   Tenant,
   TenantChange,
   TenantId,
@@ -500,6 +503,15 @@ export const endSession = /* @__PURE__ */ operation<Record<string, never>, void>
 
 /** Signs out elsewhere: ends one of the caller's sessions. */
 export const endSessionById = /* @__PURE__ */ operation<{ path: { id: SessionId } }, void>("DELETE", "/v1/sessions/{id}");
+
+/** Follows everything that the caller may see, in one stream of server-sent events */
+export const followAllStream = /* @__PURE__ */ stream<{ query?: { topics?: string }; headers?: { "Last-Event-ID"?: string } }, StreamEvent>("GET", "/v1/stream");
+
+/** Follows the stock. */
+export const followStockEventsStream = /* @__PURE__ */ stream<{ query?: { after?: string }; headers?: { "Last-Event-ID"?: string } }, StockEvent>("GET", "/v1/stock-events");
+
+/** Follows what happens to the tenant's storages, and to the operations on them. */
+export const followStorageEventsStream = /* @__PURE__ */ stream<{ query?: { after?: string }; headers?: { "Last-Event-ID"?: string } }, StorageEvent>("GET", "/v1/storage-events");
 
 /** Returns an API key. For its user, and for owners of its tenant. */
 export const getApiKey = /* @__PURE__ */ operation<{ path: { id: ApiKeyId } }, ApiKey>("GET", "/v1/api-keys/{id}");

@@ -2622,6 +2622,14 @@ export interface Operation {
   finished_at: Timestamp | null;
 }
 
+/** An operation has begun, advanced or ended. */
+export interface OperationChanged {
+  /** When it was recorded. */
+  time: Timestamp;
+  /** The operation, as it was then. */
+  operation: Operation;
+}
+
 /** Operation id. */
 export type OperationId = string & { readonly __id: "OperationId" };
 
@@ -4074,6 +4082,9 @@ export type ReqNoReusedProblem = Problem & {
     job_id?: string;
   };
 
+/** Why events may be missing. */
+export type ResetReason = "events_deleted" | "position_unknown";
+
 /** Why instances can be started again. */
 export type ResumeCause = "new_month" | "budget_changed" | "correction";
 
@@ -4466,6 +4477,29 @@ export interface StockChange {
   count: number;
 }
 
+/** Where the stock has changed. */
+export interface StockChanged {
+  /** The specification. */
+  gpu_spec: GpuSpecRef;
+  /** The datacenter. */
+  datacenter: DatacenterRef;
+}
+
+/** What happened to the stock. Administrators get the units and operations, others that the stock has changed. */
+export type StockEvent =
+  | StockChanged & {
+    type: "stock.changed";
+  }
+  | UnitChanged & {
+    type: "unit.changed";
+  }
+  | UnitRemoved & {
+    type: "unit.removed";
+  }
+  | OperationChanged & {
+    type: "operation.changed";
+  };
+
 /** Not enough free units. */
 export type StockInUseProblem = Problem & {
     type?: "https://atelier.dev/problems/stock-in-use";
@@ -4577,6 +4611,20 @@ export interface Storage {
   updated_at: Timestamp;
 }
 
+/** A storage and an instance. */
+export interface StorageAttachment {
+  /** When it happened. */
+  time: Timestamp;
+  /** The tenant of both. */
+  tenant_id: TenantId;
+  /** The storage. */
+  storage_id: StorageId;
+  /** The instance. */
+  instance_id: InstanceId;
+  /** How the instance uses it. */
+  mode: AttachmentMode;
+}
+
 /** A change of a storage. Absent members stay as they are. */
 export interface StorageChange {
   /** New name. */
@@ -4584,6 +4632,27 @@ export interface StorageChange {
   /** New size in GiB, at least the current size. */
   size_gib?: number | null;
 }
+
+/** What happened to a storage of the tenant, or to an operation on one. */
+export type StorageEvent =
+  | StorageSnapshot & {
+    type: "storage.created";
+  }
+  | StorageSnapshot & {
+    type: "storage.changed";
+  }
+  | StorageSnapshot & {
+    type: "storage.deleted";
+  }
+  | StorageAttachment & {
+    type: "storage.attached";
+  }
+  | StorageAttachment & {
+    type: "storage.detached";
+  }
+  | OperationChanged & {
+    type: "operation.changed";
+  };
 
 /** Storage id: a volume or a bucket. */
 export type StorageId = string & { readonly __id: "StorageId" };
@@ -4647,6 +4716,31 @@ export type StorageReason =
   | "object_store_unavailable"
   | "object_store_refused";
 
+/** A storage, as it was then. */
+export interface StorageSnapshot {
+  /** When it happened. */
+  time: Timestamp;
+  /** The tenant of the storage. */
+  tenant_id: TenantId;
+  /** The storage. */
+  storage_id: StorageId;
+  /** Its name. */
+  name: string;
+  /** Its kind. */
+  kind: StorageKind;
+  /** Its state. */
+  state: StorageState;
+  reason: StorageReason | null;
+  /** The reason in a sentence for a person, or null. */
+  message: string | null;
+  /** Ordered size in GiB. */
+  size_gib: number;
+  /** Size of the volume in GiB, or null. */
+  capacity_gib: number | null;
+  /** The newest operation on it. */
+  operation_id: OperationId;
+}
+
 /** A storage specification. */
 export interface StorageSpec {
   /** Specification id. */
@@ -4708,6 +4802,34 @@ export interface StorageUsage {
   /** Sum of their sizes in GiB. */
   gib: number;
 }
+
+/** An event of a service, or a notice of the stream. `type` says which. */
+export type StreamEvent = Event | JobEvent | StorageEvent | StockEvent | StreamNotice;
+
+/** What the stream tells about itself. It is the `data`; the name of the server-sent event is its `type`. */
+export type StreamNotice =
+  | /** The stream has begun. */ {
+    /** What it tells. */
+    topics: Topic[];
+    type: "stream.opened";
+  }
+  | /** Events of these topics may be missing before those that follow: read the lists again. */ {
+    /** The topics. */
+    topics: Topic[];
+    /** Why. */
+    reason: ResetReason;
+    type: "stream.reset";
+  }
+  | /** The service of these topics does not answer. It is tried again, and the other topics go on. */ {
+    /** The topics. */
+    topics: Topic[];
+    type: "stream.away";
+  }
+  | /** It answers again. Without a `stream.reset`, what happened meanwhile follows. */ {
+    /** The topics. */
+    topics: Topic[];
+    type: "stream.back";
+  };
 
 /** A port of the container. */
 export interface TemplatePort {
@@ -4889,6 +5011,9 @@ export type TooManyWebhooksProblem = Problem & {
     limit?: number;
   };
 
+/** What a client follows. */
+export type Topic = "instances" | "budgets" | "jobs" | "storages" | "stock" | "units" | "operations";
+
 /** The second factor of the caller. */
 export interface Totp {
   /** Whether sign-in with the password requires a code. */
@@ -4919,6 +5044,21 @@ export type UnchargedReason = "loading" | "failed" | "lost" | "preempted" | "rec
 /** Unit of a metric's values. */
 export type Unit = "percent" | "bytes" | "bytes_per_second" | "celsius" | "watts" | "cores" | "code";
 
+/** A unit, as it was then. */
+export interface UnitChanged {
+  /** When it happened. */
+  time: Timestamp;
+  /** The unit. */
+  unit_id: UnitId;
+  /** Its specification. */
+  gpu_spec: GpuSpecRef;
+  /** Its datacenter. */
+  datacenter: DatacenterRef;
+  /** Its state. */
+  state: UnitState;
+  reason: UnitReason | null;
+}
+
 /** Stock unit id. */
 export type UnitId = string & { readonly __id: "UnitId" };
 
@@ -4942,6 +5082,18 @@ export type UnitReason =
   | "not_in_time"
   | "removed"
   | "unknown";
+
+/** A unit that does not exist any more. */
+export interface UnitRemoved {
+  /** When it happened. */
+  time: Timestamp;
+  /** The unit. */
+  unit_id: UnitId;
+  /** Its specification. */
+  gpu_spec: GpuSpecRef;
+  /** Its datacenter. */
+  datacenter: DatacenterRef;
+}
 
 /** State of a unit. */
 export type UnitState = "making" | "available" | "inactive" | "used" | "removing";

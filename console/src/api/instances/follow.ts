@@ -2,7 +2,7 @@ import type { QueryClient } from "@tanstack/react-query";
 import { call } from "@/api/client";
 import { getInstance } from "@/api/generated/operations";
 import type { Event, InstanceId, InstanceState } from "@/api/generated/types";
-import { liveState, onEvent } from "@/api/live";
+import { onEvents, onLive } from "@/api/live";
 import { ApiError } from "@/api/problem";
 import { dropInstance, keys, knownInstance, knownInstances, putInstance } from "./cache";
 import { type EndedRuns, endedRunOf, endedRunsKey } from "./queries";
@@ -39,7 +39,7 @@ export function followInstances(client: QueryClient): () => void {
   const soon = () => {
     timer ??= setTimeout(flush, TOGETHER);
   };
-  const stopEvents = onEvent((event) => {
+  const stopEvents = onEvents(["instance", "budget"], (event) => {
     for (const name of touchedBy(event)) touched.add(name);
     hear(client, event);
     if (event.instance_id && event.type !== "instance.deleted") wanted.add(event.instance_id);
@@ -50,16 +50,13 @@ export function followInstances(client: QueryClient): () => void {
     for (const it of knownInstances(client)) if (moves.has(it.state)) wanted.add(it.id);
     if (wanted.size > 0) soon();
   }, LOOK);
-  // what was read before the stream opened may be old already
-  const stopState = liveState.subscribe(() => {
-    if (liveState.get() !== "live") return;
-    stopState();
+  const stopLive = onLive(() => {
     for (const queryKey of [keys.lists, ["instance"]]) void client.invalidateQueries({ queryKey });
   });
   document.addEventListener("visibilitychange", soon);
   return () => {
     stopEvents();
-    stopState();
+    stopLive();
     clearInterval(look);
     clearTimeout(timer);
     document.removeEventListener("visibilitychange", soon);

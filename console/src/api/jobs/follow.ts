@@ -2,7 +2,7 @@ import type { QueryClient } from "@tanstack/react-query";
 import { call } from "@/api/client";
 import { getJob } from "@/api/generated/operations";
 import type { Job, JobId } from "@/api/generated/types";
-import { liveState, onJobEvent } from "@/api/live";
+import { onEvents, onLive } from "@/api/live";
 import { askedAt, type JobLists, jobKeys, putJob } from "./cache";
 
 /** Events that come together are answered by one reading. */
@@ -47,7 +47,7 @@ export function followJobs(client: QueryClient): () => void {
   const soon = () => {
     timer ??= setTimeout(flush, TOGETHER);
   };
-  const stopEvents = onJobEvent(({ job_id: id, type }) => {
+  const stopEvents = onEvents(["job"], ({ job_id: id, type }) => {
     for (const name of ["job-history", "job-attempts", "job-explanation"])
       void client.invalidateQueries({ queryKey: [name, id] });
     if (type === "job.succeeded" || type === "job.failed")
@@ -64,18 +64,13 @@ export function followJobs(client: QueryClient): () => void {
     for (const id of moving) wanted.add(id);
     if (wanted.size > 0) soon();
   }, LOOK);
-  // what was read before the stream opened may be old already
-  const readAgain = () => {
-    if (liveState.get() !== "live") return;
-    stopState();
+  const stopLive = onLive(() => {
     for (const queryKey of [jobKeys.lists, ["job"]]) void client.invalidateQueries({ queryKey });
-  };
-  const stopState = liveState.subscribe(readAgain);
-  readAgain();
+  });
   document.addEventListener("visibilitychange", soon);
   return () => {
     stopEvents();
-    stopState();
+    stopLive();
     clearInterval(look);
     clearTimeout(timer);
     document.removeEventListener("visibilitychange", soon);

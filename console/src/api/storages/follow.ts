@@ -1,32 +1,57 @@
 import type { QueryClient } from "@tanstack/react-query";
 import { call } from "@/api/client";
 import { getStorage } from "@/api/generated/operations";
-import type { Storage, StorageId } from "@/api/generated/types";
+import type { StorageId } from "@/api/generated/types";
+import { onEvents, onLive } from "@/api/live";
 import { ApiError } from "@/api/problem";
-import { dropStorage, keys, putStorage } from "./cache";
+import { dropStorage, keys, knownStorages, putStorage } from "./cache";
 
-/** No event tells how far a storage is: those on their way are asked for while the page is seen. */
-const LOOK = 2000;
+/** Events that come together are answered by one reading. */
+const TOGETHER = 50;
 /** Above this many the lists are read instead. */
 const MANY = 8;
 
-/** Asks again and again for those that `wanted` names. Returns what ends it. */
-export function followStorages(client: QueryClient, wanted: () => readonly Storage[]): () => void {
-  const look = setInterval(() => {
-    if (document.hidden) return;
-    const moving = wanted();
-    if (moving.length > MANY) void client.invalidateQueries({ queryKey: keys.lists });
-    else for (const { id } of moving) void readStorage(client, id);
-  }, LOOK);
-  return () => clearInterval(look);
+/** Keeps what is shown of storages as it is in truth. Returns what ends it. */
+export function followStorages(client: QueryClient): () => void {
+  const wanted = new Set<StorageId>();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const flush = () => {
+    timer = undefined;
+    const known = new Set(knownStorages(client).map((it) => it.id));
+    const isListStale = wanted.size > MANY || [...wanted].some((id) => !known.has(id));
+    if (isListStale) void client.invalidateQueries({ queryKey: keys.lists });
+    else for (const id of wanted) void readStorage(client, id);
+    wanted.clear();
+  };
+  const want = (id: StorageId) => {
+    wanted.add(id);
+    timer ??= setTimeout(flush, TOGETHER);
+  };
+  const stopEvents = onEvents(["storage"], (event) => {
+    const { storage_id: id } = event;
+    if (event.type === "storage.deleted") dropStorage(client, id);
+    else want(id);
+    if (event.type === "storage.created") void client.invalidateQueries({ queryKey: keys.quota });
+  });
+  const stopOperations = onEvents(["operation"], ({ operation }) => {
+    void client.invalidateQueries({ queryKey: ["storage-operations", operation.target] });
+  });
+  const stopLive = onLive(() => {
+    for (const queryKey of [keys.lists, ["storage"]]) void client.invalidateQueries({ queryKey });
+  });
+  return () => {
+    stopEvents();
+    stopOperations();
+    stopLive();
+    clearTimeout(timer);
+  };
 }
 
 async function readStorage(client: QueryClient, id: StorageId) {
   try {
     putStorage(client, await call(getStorage, { path: { id } }));
-    void client.invalidateQueries({ queryKey: ["storage-operations", id] });
   } catch (error) {
     if (error instanceof ApiError && error.status === 404) dropStorage(client, id);
-    // else the next look asks again
+    // else the next event asks again
   }
 }

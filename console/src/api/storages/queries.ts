@@ -11,13 +11,10 @@ import type { StorageId } from "@/api/generated/types";
 import { keys, newest, newestPage, type StorageFilter } from "./cache";
 
 const PAGE = 100;
-/** No event tells of storages: they are read again when the window gets the focus. */
-const unheard = { staleTime: 5_000, refetchOnWindowFocus: "always" } as const;
 
 /** The tenant's storages, newest first. */
 export const storagePages = (filter: StorageFilter = {}) =>
   infiniteQueryOptions({
-    ...unheard,
     queryKey: keys.page(filter),
     queryFn: async ({ pageParam, signal, client }) =>
       newestPage(
@@ -34,7 +31,6 @@ export const storagePages = (filter: StorageFilter = {}) =>
 
 export const storage = (id: StorageId) =>
   queryOptions({
-    ...unheard,
     queryKey: keys.one(id),
     queryFn: async ({ signal, client }) =>
       newest(client, await call(getStorage, { path: { id } }, { signal })),
@@ -50,7 +46,6 @@ export const storageQuota = queryOptions({
 /** What was asked of a storage, newest first. */
 export const storageOperations = (id: StorageId) =>
   infiniteQueryOptions({
-    ...unheard,
     queryKey: ["storage-operations", id],
     queryFn: ({ pageParam, signal }) =>
       call(

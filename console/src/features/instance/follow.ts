@@ -2,7 +2,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
 import type { Event, InstanceId } from "@/api/generated/types";
 import { history } from "@/api/instances/details";
-import { onEvent } from "@/api/live";
+import { onEvents } from "@/api/live";
 
 const charged = new Set<Event["type"]>([
   "instance.started",
@@ -16,7 +16,7 @@ export function useFollow(id: InstanceId) {
   const client = useQueryClient();
   useEffect(
     () =>
-      onEvent((event) => {
+      onEvents(["instance"], (event) => {
         if (event.instance_id !== id) return;
         client.setQueryData(history(id).queryKey, (old) =>
           old && !old.some((known) => known.sequence >= event.sequence) ? [event, ...old] : old,

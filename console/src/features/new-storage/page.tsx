@@ -24,9 +24,6 @@ import { useCreate } from "./use-create";
 
 const route = getRouteApi("/_app/storages/new");
 
-/** Units are claimed and released all the time, and nothing tells of it. */
-const LOOK = 15_000;
-
 export function NewStoragePage() {
   const { t } = useText();
   const search = route.useSearch();
@@ -34,7 +31,7 @@ export function NewStoragePage() {
   const datacenters = useLoaded(datacentersQuery);
   const storages = useLoaded(storagesQuery);
   const quota = useLoaded(storageQuota);
-  const { data: stock = [] } = useQuery({ ...stockQuery, refetchInterval: LOOK });
+  const { data: stock = [] } = useQuery(stockQuery);
   const [initial] = useState(() => emptyDraft({ specs, datacenters, storages }, search.spec));
   const role = useWhyNot("storages.write");
   const specOf = ({ storage_spec }: { storage_spec: string }) => specs.find((it) => it.name === storage_spec);

@@ -3,7 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { type ReactNode, useEffect } from "react";
 import type { Event, Instance } from "@/api/generated/types";
 import { people } from "@/api/instances/details";
-import { onEvent } from "@/api/live";
+import { onEvents } from "@/api/live";
 import { useMe } from "@/api/session";
 import { tenantOf } from "@/app/needs-tenant";
 import { useActorName } from "@/domain/actor";
@@ -26,7 +26,7 @@ export function Recent({ items }: { items: readonly Instance[] }) {
   const { data: events } = useQuery(recentEvents);
   useEffect(
     () =>
-      onEvent((event) =>
+      onEvents(["instance", "budget"], (event) =>
         client.setQueryData<readonly Event[]>(
           recentEventsKey,
           (old) => old && [event, ...old.filter((it) => it.id !== event.id)].slice(0, KEPT),

@@ -45,9 +45,6 @@ const EnvironmentFields = lazy(() => import("./environment"));
 
 const route = getRouteApi("/_app/instances/new");
 
-/** Units are claimed and released all the time, and nothing tells of it. */
-const LOOK = 15_000;
-
 /** What is for sale, and what the studio may have of it. */
 interface Market {
   specs: readonly GpuSpec[];
@@ -71,7 +68,7 @@ export function StartPage() {
   };
   const quota = useLoaded(quotaQuery);
   const specs = useLoaded(gpuSpecs);
-  const { data: stock = [] } = useQuery({ ...stockQuery, refetchInterval: LOOK });
+  const { data: stock = [] } = useQuery(stockQuery);
   const datacenters = useLoaded(datacentersQuery);
   const budget = useLoaded(budgetQuery);
   const market: Market = { specs, stock, datacenters, quota, budget };

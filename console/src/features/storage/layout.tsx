@@ -6,7 +6,6 @@ import { useLoaded } from "@/api/query";
 import { storage } from "@/api/storages/queries";
 import { StorageDialogs } from "@/domain/storages/dialogs";
 import { standingOf } from "@/domain/storages/standing";
-import { useFollow } from "@/domain/storages/use-follow";
 import { useText } from "@/i18n";
 import { ButtonLink } from "@/ui/button";
 import { Empty, PageHead, Panel, TabLinks } from "@/ui/page";
@@ -27,7 +26,6 @@ export function StorageLayout() {
   const it = useLoaded(storage(id));
   const { error } = useQuery(storage(id));
   const isGone = error instanceof ApiError && error.status === 404;
-  useFollow(isGone ? [] : [it]);
   if (isGone) return <Gone it={it} />;
   const standing = standingOf(it);
   const link = { params: { id } } as const;

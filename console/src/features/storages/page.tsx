@@ -9,7 +9,6 @@ import { useWhyNot } from "@/app/roles";
 import type { StorageAction } from "@/domain/storages/acts";
 import { StorageDialogs } from "@/domain/storages/dialogs";
 import { isMoving, standingOf } from "@/domain/storages/standing";
-import { useFollow } from "@/domain/storages/use-follow";
 import { useText } from "@/i18n";
 import { ChangesSaid } from "@/ui/changes-said";
 import { PageHead } from "@/ui/page";
@@ -30,7 +29,6 @@ export function StoragesPage() {
   const [open, setOpen] = useState<{ action: StorageAction; id: StorageId } | null>(null);
   const items = list.data.pages.flatMap((page) => page.items);
   const unreadable = list.data.pages.flatMap((page) => page.unreadable);
-  useFollow(items);
   const isFiltered = Boolean(filter.kind || filter.state);
   const isEmpty = items.length === 0 && !isFiltered;
   const chosen = items.find((it) => it.id === open?.id);

@@ -100,7 +100,7 @@ pub(super) struct Route {
 }
 
 /// The collections under `/v1/` and their services. No other collection exists.
-const COLLECTIONS: [(&str, Service); 56] = [
+const COLLECTIONS: [(&str, Service); 58] = [
     ("sessions", Service::Identity),
     ("me", Service::Identity),
     ("tenants", Service::Identity),
@@ -114,6 +114,7 @@ const COLLECTIONS: [(&str, Service); 56] = [
     ("gpu-specs", Service::Stock),
     ("stock", Service::Stock),
     ("stock-operations", Service::Stock),
+    ("stock-events", Service::Stock),
     ("stock-units", Service::Stock),
     ("stock-repairs", Service::Stock),
     ("platform-stock-audit", Service::Stock),
@@ -139,6 +140,7 @@ const COLLECTIONS: [(&str, Service); 56] = [
     ("storage-specs", Service::Storage),
     ("storages", Service::Storage),
     ("storage-operations", Service::Storage),
+    ("storage-events", Service::Storage),
     ("platform-storages", Service::Storage),
     ("storage-audit", Service::Storage),
     ("platform-storage-audit", Service::Storage),

@@ -10,6 +10,7 @@ mod credentials;
 mod instances;
 mod limits;
 mod listener;
+mod live;
 mod observability;
 mod pages;
 mod parsing;

@@ -5,6 +5,7 @@
 mod catalogue;
 mod claims;
 mod cluster;
+mod events;
 mod health;
 mod interruptible;
 mod operator;

@@ -25,6 +25,8 @@ async fn the_service_works_after_a_panic_in_each_worker() {
             "stock.clean_up",
             "stock.compare.main",
             "stock.counts",
+            "stock.events",
+            "stock.events.clean_up",
             "stock.grants.listen",
             "stock.hold_back",
             "stock.queue.heal",

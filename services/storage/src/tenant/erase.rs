@@ -8,6 +8,7 @@ use sqlx::PgConnection;
 pub(super) async fn erase(conn: &mut PgConnection, tenant: TenantId) -> sqlx::Result<()> {
     let deleted = [
         sqlx::query!("delete from operations where tenant_id = $1", tenant as TenantId),
+        sqlx::query!("delete from storage_events where tenant_id = $1", tenant as TenantId),
         sqlx::query!("delete from quotas where tenant_id = $1", tenant as TenantId),
         sqlx::query!(
             "delete from idempotency_keys where scope = 'ten_' || replace($1::uuid::text, '-', '')",

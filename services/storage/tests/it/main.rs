@@ -9,6 +9,7 @@ mod buckets;
 mod budgets;
 mod deliveries;
 mod downloads;
+mod events;
 mod isolation;
 mod kills;
 mod makers;

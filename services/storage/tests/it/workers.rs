@@ -18,6 +18,8 @@ async fn the_service_survives_a_panic_of_each_worker() {
     let names = workers.names();
     let expected = [
         "storage.audit",
+        "storage.events",
+        "storage.events.clean_up",
         "storage.idempotency_keys",
         "storage.listen",
         "storage.makers",

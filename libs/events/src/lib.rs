@@ -1,0 +1,163 @@
+//! Streams of the events of an outbox ([`feed`]), as server-sent events.
+//!
+//! Triggers write the events, in the transaction of the change. A payload is the event as it is shown: its `type` names it, and an
+//! event of a tenant has a `tenant_id`. Row-level security decides what a reader sees. The table has besides the columns of an
+//! outbox what its policies need.
+//!
+//! Nothing is notified, as that would make commits wait for each other: while there are streams, each replica reads twice a
+//! second whose events there are, whatever the number of streams.
+
+mod hub;
+mod position;
+mod stream;
+
+use std::{sync::Arc, time::Duration};
+
+use api::{LastEventId, Operation, Problem, ProblemType};
+use auth::{Principal, Verifier};
+use axum::response::Response;
+use db::{Db, Tx};
+use feed::Outbox;
+use ids::{TenantId, UserId};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use service::{Round, Streams, Workers, event_stream};
+use tokio_util::sync::CancellationToken;
+use utoipa::{IntoParams, ToSchema};
+
+use hub::Hub;
+use position::Start;
+use stream::Follower;
+
+/// Streams of a tenant, or of a user without one, that are open at a time in one replica.
+const STREAMS: u32 = 64;
+/// A client that takes nothing for so long is gone.
+const SLOW_READER: Duration = Duration::from_secs(30);
+/// How often old events are deleted.
+const CLEAN_UP: Duration = Duration::from_secs(600);
+/// Events that are deleted in one transaction, at most.
+const CLEAN_UP_BATCH: u32 = 10_000;
+/// A position is given up so long before the events after it are deleted: longer than a transaction or a difference of clocks.
+const MARGIN: Duration = Duration::from_secs(3600);
+
+/// Where a stream of events begins.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct StreamQuery {
+    /// Where the stream begins: after this `id` of a server-sent event, or `latest` for new events only. The header `Last-Event-ID`
+    /// comes first. Without either it begins with the oldest event that is kept.
+    after: Option<String>,
+}
+
+/// An operation has begun, advanced or ended.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct OperationChanged {
+    /// When it was recorded.
+    pub time: Timestamp,
+    /// The operation, as it was then.
+    pub operation: Operation,
+}
+
+/// Whose events are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reader {
+    /// Those that the tenant may see.
+    Tenant(TenantId),
+    /// Those that everybody may see.
+    Everybody,
+    /// Those that administrators may see.
+    Administrators,
+}
+
+impl Reader {
+    async fn begin(self, db: &Db) -> sqlx::Result<Tx> {
+        match self {
+            Self::Tenant(tenant) => db.tenant(tenant).await,
+            Self::Everybody => db.platform().await,
+            Self::Administrators => db.admin().await,
+        }
+    }
+}
+
+/// The events of an outbox, in one process. Clones share them.
+#[derive(Clone)]
+pub struct Events(Arc<Inner>);
+
+struct Inner {
+    db: Db,
+    hub: Hub,
+    streams: Streams<(Option<TenantId>, Option<UserId>)>,
+    /// How long events are kept.
+    kept: Duration,
+}
+
+impl Events {
+    /// The events of the table `outbox`, which are deleted after `kept`.
+    #[must_use]
+    pub fn new(db: &Db, outbox: Outbox, kept: Duration) -> Self {
+        let hub = Hub::new(db, outbox);
+        Self(Arc::new(Inner { db: db.clone(), hub, streams: Streams::default(), kept }))
+    }
+
+    /// Starts the workers `<name>.events`, which wakes streams, and `<name>.events.clean_up`.
+    pub fn start(&self, workers: &Workers, name: &str) {
+        self.0.hub.start(workers, &format!("{name}.events"));
+        let events = self.clone();
+        workers.spawn_periodic(format!("{name}.events.clean_up"), CLEAN_UP, move || {
+            let events = events.clone();
+            async move {
+                let mut tx = events.0.db.worker().await?;
+                let deleted =
+                    events.0.hub.outbox().delete_old(&mut tx, events.0.kept, CLEAN_UP_BATCH).await?;
+                tx.commit().await?;
+                Ok(Round::of(deleted, CLEAN_UP_BATCH.into()))
+            }
+        });
+    }
+
+    /// Answers with the events of `view`, which shows rows of the outbox to the reader, until the rights of the caller end.
+    ///
+    /// # Errors
+    /// `invalid-field` for a position that is none; `events-deleted` if events after it may have been deleted;
+    /// `too-many-streams`.
+    pub async fn stream(
+        &self,
+        verifier: &Verifier,
+        caller: &Principal,
+        stop: CancellationToken,
+        (reader, view): (Reader, &'static str),
+        (last, query): (LastEventId, StreamQuery),
+    ) -> Result<Response, Problem> {
+        let Inner { db, hub, streams, kept } = &*self.0;
+        let start = Start::of(last, query.after)?;
+        let tenant = caller.tenant.map(|(tenant, _)| tenant);
+        let open = streams.open((tenant, tenant.is_none().then_some(caller.user)), STREAMS)?;
+        // before the position is read: what comes later is a change
+        let changes = hub.subscribe(match reader {
+            Reader::Tenant(tenant) => Some(tenant),
+            Reader::Everybody | Reader::Administrators => None,
+        });
+        let outbox = Outbox { table: view, ..hub.outbox() };
+        let now = now();
+        let mut tx = reader.begin(db).await?;
+        let position = start.position(&mut tx, outbox, now, kept.saturating_sub(MARGIN)).await?;
+        drop(tx);
+        let position = position.ok_or_else(|| {
+            Problem::new(ProblemType::EventsDeleted, "Events after this position may have been deleted.")
+        })?;
+        let (out, response) = event_stream(SLOW_READER);
+        let follower = Follower { db: db.clone(), reader, outbox, changes, position, out };
+        let rights_end = auth::rights_end(verifier, caller, stop, now, true);
+        tokio::spawn(async move {
+            follower.run(rights_end).await;
+            drop(open);
+        });
+        Ok(response)
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "how old a position is, and when the token expires")]
+fn now() -> Timestamp {
+    Timestamp::now()
+}

@@ -1,0 +1,15 @@
+//! What happens to the stock. Triggers write the events (`migrations/stock/0010_events.sql`); `libs/events` streams them.
+
+pub(crate) mod http;
+mod model;
+
+use std::time::Duration;
+
+use feed::Outbox;
+
+pub use model::{StockChanged, StockEvent, UnitChanged, UnitRemoved};
+
+/// The events. Nobody is notified: claims would wait for each other.
+pub(crate) const EVENTS: Outbox = Outbox { table: "stock_events", channel: "stock_events" };
+/// How long they are kept: as long as grants.
+pub(crate) const KEPT: Duration = Duration::from_hours(24);

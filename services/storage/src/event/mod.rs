@@ -1,0 +1,16 @@
+//! What happens to storages, and to the operations on them. Triggers write the events (`migrations/storage/0012_events.sql`);
+//! `libs/events` streams them.
+
+mod http;
+mod model;
+
+use std::time::Duration;
+
+use feed::Outbox;
+
+pub(crate) use http::routes;
+
+/// The events of all tenants. Nobody is notified.
+pub(crate) const EVENTS: Outbox = Outbox { table: "storage_events", channel: "storage_events" };
+/// How long they are kept.
+pub(crate) const KEPT: Duration = Duration::from_hours(7 * 24);
