@@ -85,10 +85,10 @@ test.describe("refused", () => {
     await as("mira");
     await page.goto("/instances");
     await expect(page.getByRole("status").filter({ hasText: "Live" })).toBeVisible();
-    await provoke({ operation: "stopInstance", slug: "instance-state", delay: 600 });
+    await provoke({ operation: "stopInstance", slug: "instance-state", delay: 3000 });
     await menu(page, "backgrounds-act-2").click();
     await page.getByRole("menuitem", { name: "Stop", exact: true }).click();
-    await expect(row(page, "backgrounds-act-2")).toContainText("Stopping", { timeout: 400 });
+    await expect(row(page, "backgrounds-act-2")).toContainText("Stopping", { timeout: 2500 });
     await expect(page.getByText("backgrounds-act-2 is not stopped")).toBeVisible();
     await expect(page.getByText("Its state does not allow this at the moment.")).toBeVisible();
     await expect(row(page, "backgrounds-act-2")).toContainText("Running");

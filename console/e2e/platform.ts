@@ -37,3 +37,7 @@ export const post = (page: Page, path: string, body: object) =>
     },
     [path, body] as const,
   );
+
+/** What the page may read, with its cookie. */
+export const read = (page: Page, path: string) =>
+  page.evaluate(async (path) => (await fetch(path)).json(), path);

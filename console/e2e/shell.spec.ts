@@ -72,12 +72,26 @@ test.describe("the line", () => {
 
   test("says when it is cut, and when it follows again", async ({ page, as }) => {
     await as("mira");
-    await page.route("/v1/events?*", (route) => route.abort());
+    await page.route("/v1/stream", (route) => route.abort());
     await page.goto("/members");
     await expect(page.getByText("Reconnecting…")).toBeVisible();
-    await page.unroute("/v1/events?*");
+    await page.unroute("/v1/stream");
     await expect(page.getByText("Live", { exact: true })).toBeVisible();
   });
+});
+
+test("a service that does not answer is said, and when it answers again", async ({ page, as }) => {
+  await as("mira");
+  await page.goto("/members");
+  await expect(page.getByText("Live", { exact: true })).toBeVisible();
+  const notice = async (type: string) => {
+    const data = { notice: { type, topics: ["jobs"] } };
+    await page.request.post("/mock/change", { data });
+  };
+  await notice("stream.away");
+  await expect(page.getByText("Reconnecting…")).toBeVisible();
+  await notice("stream.back");
+  await expect(page.getByText("Live", { exact: true })).toBeVisible();
 });
 
 test.describe("a removed member", () => {

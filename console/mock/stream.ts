@@ -9,7 +9,7 @@ const BEAT = 15_000;
 /** How often storages and the stock are looked at, in milliseconds. */
 const LOOK = 150;
 
-const topics: Topic[] = ["instances", "budgets", "jobs", "storages", "stock", "operations"];
+const ofTenant: Topic[] = ["instances", "budgets", "jobs", "storages", "operations"];
 
 /** What can be told again after a position. Storages and the stock begin with what comes next. */
 const told = (world: World, { session }: Caller) =>
@@ -23,6 +23,7 @@ const told = (world: World, { session }: Caller) =>
 /** `GET /v1/stream`: what happens to everything that the caller may see, from now on or after a position. */
 export function follow(world: World, request: MockRequest, caller: Caller): MockReply {
   const known = told(world, caller);
+  const topics: Topic[] = [...(caller.session.tenant_id ? ofTenant : []), "stock"];
   const wanted = request.headers.get("last-event-id");
   const positions = new Map(
     wanted?.split(";").map((it) => [it.split("=")[0] ?? "", Number(it.split("=")[1])]) ?? [],

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import { expect, test } from "@playwright/test";
 import { accessible, addAuthenticator } from "../fixtures";
-import { administrator, post, run, signIn } from "../platform";
+import { administrator, post, read, run, signIn } from "../platform";
 
 const password = "a longer password";
 const owner = { email: `owner-${run}@studio.test`, name: "Olga Owner" };
@@ -61,6 +61,26 @@ test("an owner invites; the guest accepts, and is out again without a reload", a
   await theirs.getByRole("menuitem", { name: "Leave…" }).click();
   await theirs.getByRole("alertdialog").getByRole("button", { name: "Leave" }).click();
   await expect(theirs.getByText("No studio")).toBeVisible();
+  await other.close();
+});
+
+test("the page of a removed member ends within a second", async ({ page, browser }) => {
+  await signIn(page, { ...owner, password });
+  const { tenant_id } = await read(page, "/v1/me");
+  await post(page, `/v1/tenants/${tenant_id}/invitations`, { email: guest.email, role: "member" });
+  const other = await browser.newContext();
+  const theirs = await other.newPage();
+  await signIn(theirs, { ...guest, password });
+  await theirs.getByRole("button", { name: "Accept" }).click();
+  await theirs.goto("/instances");
+  await expect(theirs.getByText("Live", { exact: true })).toBeVisible();
+  await page.goto("/members");
+  await page.getByRole("button", { name: `Actions for ${guest.name}` }).click();
+  await page.getByRole("menuitem", { name: "Remove…" }).click();
+  const removed = page.waitForResponse((it) => it.request().method() === "DELETE");
+  await page.getByRole("alertdialog").getByRole("button", { name: "Remove" }).click();
+  await removed;
+  await expect(theirs.getByText("No studio")).toBeVisible({ timeout: 1000 });
   await other.close();
 });
 

@@ -4,13 +4,21 @@ import { pageOf } from "../page.ts";
 import { type Context, Refusal } from "../types.ts";
 import { roleIn } from "./sessions.ts";
 
+interface Query {
+  by?: "person" | "service";
+  limit?: number;
+  cursor?: string;
+}
+
 /** Newest first, for owners. */
 const list =
   (source: AuditSource) =>
-  ({ world, caller, query }: Context & { query: { limit?: number; cursor?: string } }) => {
+  ({ world, caller, query }: Context & { query: Query }) => {
     const tenant = caller.session.tenant_id;
     if (roleIn(world, tenant, caller.user.id) !== "owner") throw new Refusal("forbidden");
-    const own = world.audit[source].filter((it) => it.tenant_id === tenant);
+    const own = world.audit[source].filter(
+      (it) => it.tenant_id === tenant && (!query.by || (query.by === "service") === (it.user_id === null)),
+    );
     return pageOf(
       own.toReversed().map(({ tenant_id: _, ...entry }) => entry),
       query,

@@ -62,7 +62,7 @@ const isNotice = (event: StreamEvent): event is StreamNotice => event.type.start
 
 /**
  * Follows what the session may see until the signal. After a gap everything shown is read again.
- * `onRefused`: the person may no longer read it.
+ * `onRefused`: the session may no longer read what the tenant has.
  */
 export function followLive(client: QueryClient, signal: AbortSignal, onRefused: () => Promise<void>) {
   const channel = new BroadcastChannel(LOCK);
@@ -120,6 +120,9 @@ async function lead(
           const event = data ? (JSON.parse(data) as StreamEvent) : null;
           if (!event || !isNotice(event)) return tell({ position: id, event });
           if (event.type === "stream.reset") tell({ gap: true });
+          // every member may follow the instances of the tenant
+          if (event.type === "stream.opened" && !event.topics.includes("instances"))
+            void onRefused().catch(() => undefined);
           for (const topic of event.topics)
             if (event.type === "stream.away") away.add(topic);
             else if (event.type === "stream.back") away.delete(topic);

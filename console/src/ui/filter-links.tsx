@@ -1,8 +1,8 @@
 import { Link, type LinkProps } from "@tanstack/react-router";
 import { clsx } from "clsx";
+import type { ReactNode } from "react";
 
 export interface FilterLink {
-  key: string;
   label: string;
   link: LinkProps;
   chosen: boolean;
@@ -12,9 +12,9 @@ export interface FilterLink {
 export function FilterLinks({ label, links }: { label: string; links: readonly FilterLink[] }) {
   return (
     <nav aria-label={label} className="-mx-1 flex max-w-full gap-1 overflow-x-auto px-1 py-1 text-sm">
-      {links.map(({ key, label, link, chosen }) => (
+      {links.map(({ label, link, chosen }) => (
         <Link
-          key={key}
+          key={label}
           {...link}
           replace
           aria-current={chosen ? "true" : undefined}
@@ -28,4 +28,9 @@ export function FilterLinks({ label, links }: { label: string; links: readonly F
       ))}
     </nav>
   );
+}
+
+/** Filters of a list in one row. */
+export function FilterBar({ children }: { children: ReactNode }) {
+  return <div className="mb-3 flex min-h-9 flex-wrap items-center gap-x-4 gap-y-2">{children}</div>;
 }

@@ -25,7 +25,10 @@ use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 use utoipa::{IntoParams, ToSchema};
 
-pub use log::{AuditEntry, AuditVerification, BrokenEntry, PlatformAuditQuery, entries, verify};
+pub use log::{
+    AuditActor, AuditEntry, AuditFilter, AuditQuery, AuditVerification, BrokenEntry, PlatformAuditQuery,
+    entries, verify,
+};
 pub use retention::{RetentionConfig, register as register_metrics};
 
 /// The longest reason, in characters.

@@ -6,6 +6,7 @@
 use api::{Page, PageParams, Problem};
 use ids::{ApiKeyId, SessionId, TenantId, UserId};
 use jiff::Timestamp;
+use jiff_sqlx::ToSqlx;
 use serde::{Deserialize, Serialize};
 use sqlx::{PgConnection, types::Json};
 use utoipa::{IntoParams, ToSchema};
@@ -14,25 +15,70 @@ use uuid::Uuid;
 /// Chain of the platform.
 const PLATFORM: Uuid = Uuid::nil();
 
-/// Whose entries an administrator reads.
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct PlatformAuditQuery {
-    /// Those of this tenant; of the platform if absent.
-    pub tenant_id: Option<TenantId>,
-    /// Maximum number of items.
-    #[param(minimum = 1, maximum = 200, default = 50)]
-    limit: Option<u32>,
-    /// `next_cursor` of the previous page.
-    cursor: Option<String>,
+/// Who did it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AuditActor {
+    /// A person, also by an API key or through a service.
+    Person,
+    /// A service on its own, or a program of the platform's operators.
+    Service,
 }
 
-impl PlatformAuditQuery {
-    /// Returns the page.
-    #[must_use]
-    pub fn page(&self) -> PageParams {
-        PageParams { limit: self.limit, cursor: self.cursor.clone() }
+/// Which entries of a log are read.
+#[derive(Debug, Default)]
+pub struct AuditFilter {
+    user_id: Option<UserId>,
+    by: Option<AuditActor>,
+    operation: Option<String>,
+    from: Option<Timestamp>,
+    to: Option<Timestamp>,
+}
+
+macro_rules! queries {
+    ($($(#[$doc:meta])+ $name:ident { $($(#[$field_doc:meta])+ $field:ident: $type:ty,)* })+) => { $(
+        $(#[$doc])+
+        #[derive(Debug, Deserialize, IntoParams)]
+        #[serde(deny_unknown_fields)]
+        #[into_params(parameter_in = Query)]
+        pub struct $name {
+            $($(#[$field_doc])+ pub $field: $type,)*
+            /// Only what this person did.
+            user_id: Option<UserId>,
+            /// Only what persons did, or only what services did on their own.
+            #[param(inline)]
+            by: Option<AuditActor>,
+            /// Only this method and path template, such as `POST /v1/instances`.
+            operation: Option<String>,
+            /// Only entries from this time on.
+            from: Option<Timestamp>,
+            /// Only entries before this time.
+            to: Option<Timestamp>,
+            /// Maximum number of items.
+            #[param(minimum = 1, maximum = 200, default = 50)]
+            limit: Option<u32>,
+            /// `next_cursor` of the previous page.
+            cursor: Option<String>,
+        }
+
+        impl $name {
+            /// Returns what is read, and the page.
+            #[must_use]
+            pub fn into_parts(self) -> (AuditFilter, PageParams) {
+                let Self { user_id, by, operation, from, to, limit, cursor, .. } = self;
+                (AuditFilter { user_id, by, operation, from, to }, PageParams { limit, cursor })
+            }
+        }
+    )+ };
+}
+
+queries! {
+    /// Which entries of its log a tenant reads.
+    AuditQuery {}
+    /// Whose entries an administrator reads, and which.
+    PlatformAuditQuery {
+        /// Those of this tenant; of the platform if absent.
+        tenant_id: Option<TenantId>,
     }
 }
 
@@ -120,24 +166,36 @@ struct Origin {
     user_agent: Option<String>,
 }
 
-/// Returns a page of a tenant's entries, or of those of the platform, newest first.
+/// Returns a page of those of a tenant's entries that match, or of those of the platform, newest first.
 ///
 /// # Errors
 /// If the page is not valid, or the database fails.
 pub async fn entries(
     conn: &mut PgConnection,
     tenant: Option<TenantId>,
-    page: &PageParams,
+    (filter, page): (AuditFilter, PageParams),
 ) -> Result<Page<AuditEntry>, Problem> {
     let request = page.request::<i64>()?;
     let rows = sqlx::query!(
         r#"select e.number, e.at, e.entry, encode(e.hash, 'hex') as "hash!", o.origin as "origin?: Json<Origin>"
            from audit_entries e left join audit_origins o using (tenant_id, number)
            where e.tenant_id = $1 and ($2::bigint is null or e.number < $2)
+             and ($4::text is null or e.entry::jsonb ->> 'user_id' = $4)
+             and ($5::boolean is null or (e.entry::jsonb ->> 'user_id' is null) = $5)
+             and ($6::text is null or e.entry::jsonb ->> 'operation' = $6)
+             and ($7::timestamptz is null or e.at >= $7)
+             and ($8::timestamptz is null or e.at < $8 and e.number <= (
+                 select n.number from audit_entries n where n.tenant_id = $1 and n.at < $8
+                 order by n.at desc, n.number desc limit 1))
            order by e.number desc limit $3"#,
         tenant.map_or(PLATFORM, TenantId::uuid),
         request.after,
         request.rows(),
+        filter.user_id.map(|user| user.to_string()),
+        filter.by.map(|by| by == AuditActor::Service),
+        filter.operation,
+        filter.from.map(|from| from.to_sqlx()) as _,
+        filter.to.map(|to| to.to_sqlx()) as _,
     )
     .fetch_all(conn)
     .await?;

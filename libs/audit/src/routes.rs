@@ -22,7 +22,7 @@ macro_rules! log_routes {
             api::Query(query): api::Query<$crate::PlatformAuditQuery>,
         ) -> Result<api::Json<api::Page<$crate::AuditEntry>>, api::Problem> {
             let mut tx = state.db.admin().await?;
-            Ok(api::Json($crate::entries(&mut tx, query.tenant_id, &query.page()).await?))
+            Ok(api::Json($crate::entries(&mut tx, query.tenant_id, query.into_parts()).await?))
         }
 
         $(#[$verification_doc])+
@@ -53,17 +53,17 @@ macro_rules! log_routes {
 
         $(#[$tenant_doc])+
         #[utoipa::path(
-            get, path = $tenant_path, tag = "audit", params(api::PageParams),
+            get, path = $tenant_path, tag = "audit", params($crate::AuditQuery),
             responses((status = 200, description = "A page of entries", body = api::Page<$crate::AuditEntry>)),
         )]
         async fn $tenant(
             axum::extract::State(state): axum::extract::State<$state>,
             member: auth::Member,
-            api::Query(page): api::Query<api::PageParams>,
+            api::Query(query): api::Query<$crate::AuditQuery>,
         ) -> Result<api::Json<api::Page<$crate::AuditEntry>>, api::Problem> {
             member.owner()?;
             let mut tx = state.db.tenant(member.tenant).await?;
-            Ok(api::Json($crate::entries(&mut tx, Some(member.tenant), &page).await?))
+            Ok(api::Json($crate::entries(&mut tx, Some(member.tenant), query.into_parts()).await?))
         }
 
         $crate::log_routes! {

@@ -9,7 +9,7 @@ import { shortId } from "@/lib/ids";
 import { CopyIconButton } from "@/ui/copy";
 import { Filled, slot } from "@/ui/filled";
 import { didOf, targetOf } from "./did";
-import type { Entry } from "./merge";
+import type { Entry } from "./queries";
 
 export type Names = ReadonlyMap<string, string>;
 
@@ -96,7 +96,7 @@ function What({ entry, names }: { entry: Entry; names: Names }) {
 /** The entry as the API gives it. */
 function Raw({ entry }: { entry: Entry }) {
   const { t } = useText();
-  const { source: _, fields, ...rest } = entry;
+  const { log: _, fields, ...rest } = entry;
   const rows: [string, ReactNode, string | null][] = Object.entries(rest).map(([name, value]) => [
     name,
     value === null ? "–" : String(value),

@@ -1,6 +1,5 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
-import { getRouteApi, Link } from "@tanstack/react-router";
-import { clsx } from "clsx";
+import { getRouteApi } from "@tanstack/react-router";
 import { storages } from "@/api/catalogue";
 import { people } from "@/api/instances/details";
 import { instances } from "@/api/instances/queries";
@@ -10,10 +9,10 @@ import { tenantOf } from "@/app/needs-tenant";
 import { useWhyNot } from "@/app/roles";
 import { useText } from "@/i18n";
 import { Button } from "@/ui/button";
+import { FilterLinks } from "@/ui/filter-links";
 import { Empty, PageHead, Panel } from "@/ui/page";
 import { EntryRow, type Names } from "./entry";
-import { sources } from "./merge";
-import { activity } from "./queries";
+import { type Area, activity, areas } from "./queries";
 
 const route = getRouteApi("/_app/activity");
 
@@ -36,9 +35,9 @@ export function ActivityPage() {
 
 function Entries() {
   const { t } = useText();
-  const { area, open } = route.useSearch();
+  const { area, services = false, open } = route.useSearch();
   const navigate = route.useNavigate();
-  const list = useLoadedPages(activity(area));
+  const list = useLoadedPages(activity(area, services));
   const names = useNames();
   const items = list.data.pages.flatMap((page) => page.items);
   const words = {
@@ -49,28 +48,29 @@ function Entries() {
   };
   return (
     <>
-      <nav aria-label={t("activity.area")} className="mb-3 flex flex-wrap gap-1 text-sm">
-        {[undefined, ...sources].map((one) => (
-          <Link
-            key={one ?? "all"}
-            to="/activity"
-            search={one ? { area: one } : {}}
-            replace
-            aria-current={area === one ? "true" : undefined}
-            className={clsx(
-              "flex h-7 items-center whitespace-nowrap rounded-md px-2.5 max-md:h-9",
-              area === one ? "bg-wash font-medium text-ink" : "text-ink-2 hover:bg-wash hover:text-ink",
-            )}
-          >
-            {one ? words[one] : t("activity.all")}
-          </Link>
-        ))}
-      </nav>
+      <div className="mb-3 flex flex-wrap items-center justify-between gap-x-6 gap-y-1">
+        <FilterLinks
+          label={t("activity.area")}
+          links={[undefined, ...areas].map((one) => ({
+            label: one ? words[one] : t("activity.all"),
+            link: { to: "/activity", search: searchOf({ area: one, services }) },
+            chosen: area === one,
+          }))}
+        />
+        <FilterLinks
+          label={t("activity.by")}
+          links={[false, true].map((one) => ({
+            label: one ? t("activity.byServicesToo") : t("activity.byPersons"),
+            link: { to: "/activity", search: searchOf({ area, services: one }) },
+            chosen: services === one,
+          }))}
+        />
+      </div>
       <Panel>
         {items.length === 0 && <Empty title={t("activity.none")}>{t("activity.noneHint")}</Empty>}
         <ol aria-label={t("activity.title")}>
           {items.map((entry) => {
-            const key = `${entry.source}-${entry.number}`;
+            const key = `${entry.log}-${entry.number}`;
             const isOpen = open === key;
             return (
               <EntryRow
@@ -80,7 +80,7 @@ function Entries() {
                 isOpen={isOpen}
                 onOpen={() =>
                   void navigate({
-                    search: { ...(area && { area }), ...(!isOpen && { open: key }) },
+                    search: { ...searchOf({ area, services }), ...(!isOpen && { open: key }) },
                     replace: true,
                     resetScroll: false,
                   })
@@ -100,6 +100,11 @@ function Entries() {
     </>
   );
 }
+
+const searchOf = ({ area, services }: { area: Area | undefined; services: boolean }) => ({
+  ...(area && { area }),
+  ...(services && { services }),
+});
 
 /** Names for the ids in entries, as far as they are known. */
 function useNames(): Names {

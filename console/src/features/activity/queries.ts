@@ -1,14 +1,10 @@
-import { infiniteQueryOptions } from "@tanstack/react-query";
-import { call } from "@/api/client";
 import {
   listAuditEntries,
   listInstanceAuditEntries,
   listJobAuditEntries,
   listStorageAuditEntries,
 } from "@/api/generated/operations";
-import { type Entry, emptyOf, isEnd, type Rests, type Source, sources, takeNewest } from "./merge";
-
-const PAGE = 50;
+import { auditPages, type LogEntry } from "@/domain/audit/newest";
 
 const lists = {
   people: listAuditEntries,
@@ -17,36 +13,14 @@ const lists = {
   jobs: listJobAuditEntries,
 } as const;
 
-/** A log from its beginning: nothing of it is read. */
-const fresh = { entries: [], cursor: "" };
+export type Area = keyof typeof lists;
+export type Entry = LogEntry<Area>;
+export const areas = ["people", "instances", "storages", "jobs"] as const satisfies Area[];
 
-async function read(rests: Rests, signal: AbortSignal): Promise<{ items: Entry[]; rests: Rests }> {
-  const items: Entry[] = [];
-  let left = rests;
-  while (items.length < PAGE && !isEnd(left)) {
-    const pages = emptyOf(left).map(async (source) => {
-      const cursor = left[source]?.cursor;
-      const query = { limit: PAGE, ...(cursor && { cursor }) };
-      const page = await call(lists[source], { query }, { signal });
-      return [source, { entries: page.items, cursor: page.next_cursor }] as const;
-    });
-    const taken = takeNewest(
-      { ...left, ...Object.fromEntries(await Promise.all(pages)) },
-      PAGE - items.length,
-    );
-    items.push(...taken.items);
-    left = taken.rests;
-  }
-  return { items, rests: left };
-}
-
-/** Who did what, the newest first: of one log, or of all of them in the order of time. */
-export const activity = (area: Source | undefined) =>
-  infiniteQueryOptions({
-    queryKey: ["activity", area ?? "all"],
-    queryFn: ({ pageParam, signal }) => read(pageParam, signal),
-    initialPageParam: Object.fromEntries(
-      sources.filter((it) => !area || it === area).map((it) => [it, fresh]),
-    ) as Rests,
-    getNextPageParam: (page) => (isEnd(page.rests) ? undefined : page.rests),
-  });
+/** Who did what, the newest first: of one log, or of all of them. What services did on their own only if that is asked for. */
+export const activity = (area: Area | undefined, services: boolean) =>
+  auditPages<Area>(
+    ["activity", area ?? "all", services],
+    area ? { [area]: lists[area] } : lists,
+    services ? {} : { by: "person" },
+  );

@@ -39,7 +39,6 @@ export function Filter({ filter }: { filter: InstanceFilter }) {
       <FilterLinks
         label={t("instances.filterState")}
         links={states.map((state) => ({
-          key: state ?? "all",
           label: state ? words[state] : t("instances.allStates"),
           chosen: filter.state === state,
           link: { to: "/instances", search: { ...(name && { name }), ...(state && { state }) } },

@@ -26,7 +26,6 @@ export function Filter({ filter }: { filter: StorageFilter }) {
       <FilterLinks
         label={t("storages.filterKind")}
         links={([undefined, ...kinds] as const).map((kind) => ({
-          key: kind ?? "all",
           label: kind ? kindWords[kind] : t("storages.all"),
           chosen: filter.kind === kind,
           link: linkTo({ ...filter, kind }),
@@ -36,7 +35,6 @@ export function Filter({ filter }: { filter: StorageFilter }) {
       <FilterLinks
         label={t("storages.filterState")}
         links={states.map((state) => ({
-          key: state ?? "any",
           label: state ? stateWords[state] : t("storages.anyState"),
           chosen: filter.state === state,
           link: linkTo({ ...filter, state }),

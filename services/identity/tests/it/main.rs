@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
 
 mod api_keys;
+mod audit_log;
 mod authenticator;
 mod bad_input;
 mod browser_sessions;

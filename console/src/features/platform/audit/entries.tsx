@@ -1,4 +1,5 @@
 import type { AuditEntry } from "@/api/generated/types";
+import type { LogEntry } from "@/domain/audit/newest";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
 import { shortId } from "@/lib/ids";
@@ -8,14 +9,9 @@ import { type Column, Table } from "@/ui/table";
 import { PersonLink } from "../parts/links";
 import { RowsFooter } from "../parts/rows-footer";
 import { useLogWords } from "./page";
-import { type Log, logs } from "./queries";
+import type { Log } from "./queries";
 
-interface Row {
-  source: string;
-  item: AuditEntry;
-}
-
-const isLog = (source: string): source is Log => logs.some((it) => it === source);
+type Row = LogEntry<Log>;
 
 /** Who did what, from where, and whether it was allowed. */
 export function EntryTable({
@@ -30,37 +26,36 @@ export function EntryTable({
   const { t } = useText();
   const { seconds } = useFormat();
   const words = useLogWords();
-  const log = ({ source }: Row) => (isLog(source) ? words[source] : source);
-  const request = ({ item }: Row) =>
-    item.request_id && <CopyIconButton text={item.request_id} label={t("ui.copyRequest")} />;
+  const request = ({ request_id }: Row) =>
+    request_id && <CopyIconButton text={request_id} label={t("ui.copyRequest")} />;
   const columns: Column<Row>[] = [
     {
       key: "at",
       label: t("audit.at"),
       width: "9rem",
-      cell: ({ item }) => <span className="num text-sm">{seconds(item.at)}</span>,
+      cell: ({ at }) => <span className="num text-sm">{seconds(at)}</span>,
     },
-    { key: "who", label: t("audit.who"), width: "minmax(8rem, 1fr)", cell: (row) => <Who item={row.item} /> },
+    { key: "who", label: t("audit.who"), width: "minmax(8rem, 1fr)", cell: (row) => <Who item={row} /> },
     {
       key: "what",
       label: t("audit.what"),
       width: "minmax(14rem, 2fr)",
-      cell: (row) => <What item={row.item} />,
+      cell: (row) => <What item={row} />,
     },
-    { key: "status", label: t("audit.status"), width: "3.5rem", cell: (row) => <Status item={row.item} /> },
+    { key: "status", label: t("audit.status"), width: "3.5rem", cell: (row) => <Status item={row} /> },
     {
       key: "from",
       label: t("audit.from"),
       width: "8rem",
-      cell: ({ item }) => (
-        <span className="block truncate font-mono text-ink-2 text-xs">{item.address ?? "–"}</span>
+      cell: ({ address }) => (
+        <span className="block truncate font-mono text-ink-2 text-xs">{address ?? "–"}</span>
       ),
     },
     {
       key: "log",
       label: t("audit.log"),
       width: "5.5rem",
-      cell: (row) => <span className="text-ink-2 text-sm">{log(row)}</span>,
+      cell: (row) => <span className="text-ink-2 text-sm">{words[row.log]}</span>,
     },
     {
       key: "request",
@@ -76,17 +71,17 @@ export function EntryTable({
       label={t("audit.title")}
       items={items}
       columns={columns}
-      rowKey={({ source, item }) => `${source}-${item.hash}`}
+      rowKey={({ log, hash }) => `${log}-${hash}`}
       rowHeight={36}
       onEnd={onEnd}
       footer={<RowsFooter count={items.length} hasMore={Boolean(onEnd)} isLoading={isLoadingMore} />}
       empty={<Empty title={t("audit.none")}>{t("audit.noneHint")}</Empty>}
       narrow={(row) => (
         <div className="grid grid-cols-[minmax(0,1fr)_auto] gap-x-3 gap-y-1">
-          <Who item={row.item} />
-          <span className="num text-ink-3 text-xs">{seconds(row.item.at)}</span>
-          <What item={row.item} />
-          <Status item={row.item} />
+          <Who item={row} />
+          <span className="num text-ink-3 text-xs">{seconds(row.at)}</span>
+          <What item={row} />
+          <Status item={row} />
         </div>
       )}
     />

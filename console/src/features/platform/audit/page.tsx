@@ -1,11 +1,11 @@
 import { getRouteApi } from "@tanstack/react-router";
 import { useLoadedPages } from "@/api/query";
 import { useText } from "@/i18n";
+import { FilterBar, FilterLinks } from "@/ui/filter-links";
 import { PageHead } from "@/ui/page";
-import { FilterBar, FilterLinks } from "../parts/filter";
 import { TenantFilter } from "../parts/tenant-filter";
 import { EntryTable } from "./entries";
-import { entries, type Log, logs, mergedOf } from "./queries";
+import { entries, type Log, logs } from "./queries";
 import { Verification } from "./verification";
 
 const route = getRouteApi("/_app/admin/audit");
@@ -26,7 +26,7 @@ export function AuditPage() {
   const search = route.useSearch();
   const navigate = route.useNavigate();
   const list = useLoadedPages(entries(search));
-  const items = mergedOf(list.data.pages.at(-1));
+  const items = list.data.pages.flatMap((page) => page.items);
   const words = useLogWords();
   return (
     <>
@@ -39,10 +39,10 @@ export function AuditPage() {
         />
         <FilterLinks
           label={t("audit.filterLog")}
-          choices={[undefined, ...logs].map((log) => ({
+          links={[undefined, ...logs].map((log) => ({
             label: log ? words[log] : t("platform.all"),
             link: { to: "/admin/audit", search: { ...search, log } },
-            current: search.log === log,
+            chosen: search.log === log,
           }))}
         />
       </FilterBar>

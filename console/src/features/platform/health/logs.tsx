@@ -8,10 +8,10 @@ import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
 import { ErrorLine } from "@/ui/error";
 import { Checkbox } from "@/ui/field";
+import { FilterBar } from "@/ui/filter-links";
 import { Empty, Panel } from "@/ui/page";
 import { SearchField } from "@/ui/search-field";
 import { Select } from "@/ui/select";
-import { FilterBar } from "../parts/filter";
 import { health, levels, platformLogs } from "./queries";
 
 const route = getRouteApi("/_app/admin/health/logs");

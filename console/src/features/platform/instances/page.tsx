@@ -5,9 +5,9 @@ import { useLoadedPages } from "@/api/query";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
 import { ratesOf } from "@/lib/money";
+import { FilterBar, FilterLinks } from "@/ui/filter-links";
 import { Empty, PageHead, TabLinks } from "@/ui/page";
 import { SearchField } from "@/ui/search-field";
-import { FilterBar, FilterLinks } from "../parts/filter";
 import { FindFooter } from "../parts/find-footer";
 import { InstanceRows } from "../parts/instance-rows";
 import { TenantFilter } from "../parts/tenant-filter";
@@ -85,10 +85,10 @@ export function InstancesPage() {
         />
         <FilterLinks
           label={t("platform.filterState")}
-          choices={states.map((state) => ({
+          links={states.map((state) => ({
             label: state ? words[state] : t("platform.all"),
             link: { to: "/admin/instances", search: { ...search, state } },
-            current: search.state === state,
+            chosen: search.state === state,
           }))}
         />
       </FilterBar>

@@ -1,6 +1,6 @@
 import { getRouteApi } from "@tanstack/react-router";
 import { useLoadedPages } from "@/api/query";
-import { FilterBar } from "../parts/filter";
+import { FilterBar } from "@/ui/filter-links";
 import { SshRows } from "../parts/ssh-rows";
 import { TenantFilter } from "../parts/tenant-filter";
 import { sshSessions } from "./queries";

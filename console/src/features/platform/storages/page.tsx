@@ -5,10 +5,10 @@ import { useLoadedPages } from "@/api/query";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
 import { monthlyOf } from "@/lib/money";
+import { FilterBar, FilterLinks } from "@/ui/filter-links";
 import { Empty, PageHead } from "@/ui/page";
 import { SearchField } from "@/ui/search-field";
 import { matches } from "../instances/find";
-import { FilterBar, FilterLinks } from "../parts/filter";
 import { FindFooter } from "../parts/find-footer";
 import { TenantFilter } from "../parts/tenant-filter";
 import { DeleteStorageDialog } from "./delete";
@@ -54,10 +54,10 @@ export function StoragesPage() {
         />
         <FilterLinks
           label={t("platform.filterState")}
-          choices={[undefined, ...storageStates].map((state) => ({
+          links={[undefined, ...storageStates].map((state) => ({
             label: state ? t(storageStanding[state].word) : t("platform.all"),
             link: { to: "/admin/storages", search: { ...search, state } },
-            current: search.state === state,
+            chosen: search.state === state,
           }))}
         />
       </FilterBar>

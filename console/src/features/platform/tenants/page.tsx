@@ -7,9 +7,9 @@ import { useLoadedPages } from "@/api/query";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
 import { Button } from "@/ui/button";
+import { FilterBar, FilterLinks } from "@/ui/filter-links";
 import { Empty, PageHead } from "@/ui/page";
 import { SearchField } from "@/ui/search-field";
-import { FilterBar, FilterLinks } from "../parts/filter";
 import { totalsOf } from "../parts/spent";
 import { spending, tenants } from "./queries";
 import { TenantTable } from "./table";
@@ -54,10 +54,10 @@ export function TenantsPage() {
         />
         <FilterLinks
           label={t("platform.filterState")}
-          choices={states.map((state) => ({
+          links={states.map((state) => ({
             label: state ? words[state] : t("platform.all"),
             link: { to: "/admin/tenants", search: { name: search.name, state } },
-            current: search.state === state,
+            chosen: search.state === state,
           }))}
         />
       </FilterBar>

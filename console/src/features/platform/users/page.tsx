@@ -7,11 +7,11 @@ import { useMe } from "@/api/session";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
 import { Button } from "@/ui/button";
+import { FilterBar } from "@/ui/filter-links";
 import { Empty, PageHead } from "@/ui/page";
 import { SearchField } from "@/ui/search-field";
 import { StateMark } from "@/ui/state";
 import { type Column, Table } from "@/ui/table";
-import { FilterBar } from "../parts/filter";
 import { RowsFooter } from "../parts/rows-footer";
 import { users } from "./queries";
 
