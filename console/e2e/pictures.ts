@@ -1,5 +1,6 @@
 import { test } from "./fixtures";
 import { jobPictures } from "./pictures/jobs";
+import { models } from "./pictures/models";
 import { money } from "./pictures/money";
 import { platform } from "./pictures/platform";
 import { stock } from "./pictures/stock";
@@ -8,7 +9,16 @@ import { studio } from "./pictures/studio";
 import { visitor } from "./pictures/visitor";
 
 /** Each area has a file of its own. */
-const pictures = [...jobPictures, ...money, ...platform, ...stock, ...storages, ...studio, ...visitor];
+const pictures = [
+  ...jobPictures,
+  ...models,
+  ...money,
+  ...platform,
+  ...stock,
+  ...storages,
+  ...studio,
+  ...visitor,
+];
 
 const looks = [
   { look: "light", theme: "light", language: "en", width: 1360 },
@@ -17,8 +27,7 @@ const looks = [
   { look: "narrow", theme: "light", language: "en", width: 390 },
 ] as const;
 
-test.use({ expected: [401, 404, 412] });
-test.use({ expected: [401, 404, 422] });
+test.use({ expected: [0, 401, 404, 412, 422] });
 
 for (const { name, path, person, open, whole = true } of pictures)
   for (const { look, width, ...rest } of looks)

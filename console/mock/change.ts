@@ -68,6 +68,8 @@ export function change(
     world.storages = [];
     world.registryCredentials = [];
     world.jobs.kept = [];
+    world.models = [];
+    world.deployments = [];
     world.events = [];
     world.metered = [];
     world.webhooks = [];

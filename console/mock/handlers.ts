@@ -9,6 +9,7 @@ import { jobHandlers } from "./handlers/jobs.ts";
 import { keyHandlers } from "./handlers/keys.ts";
 import { meHandlers } from "./handlers/me.ts";
 import { membersHandlers } from "./handlers/members.ts";
+import { modelHandlers } from "./handlers/models.ts";
 import { platformAuditHandlers } from "./handlers/platform-audit.ts";
 import { platformHealthHandlers } from "./handlers/platform-health.ts";
 import { platformInstanceHandlers } from "./handlers/platform-instances.ts";
@@ -25,6 +26,7 @@ import { sshKeyHandlers } from "./handlers/ssh-keys.ts";
 import { stockHandlers } from "./handlers/stock.ts";
 import { storageSpecHandlers } from "./handlers/storage-specs.ts";
 import { storageHandlers } from "./handlers/storages.ts";
+import { uploadHandlers } from "./handlers/uploads.ts";
 import { usageHandlers } from "./handlers/usage.ts";
 import { visitorHandlers } from "./handlers/visitor.ts";
 import { webhookHandlers } from "./handlers/webhooks.ts";
@@ -66,6 +68,8 @@ export const handlers: Handlers = {
   ...visitorHandlers,
   ...activityHandlers,
   ...jobHandlers,
+  ...modelHandlers,
+  ...uploadHandlers,
 };
 
 /** Needs no sign-in. */

@@ -1,4 +1,5 @@
 import { environment } from "../src/api/client";
+import { objectStore } from "../src/api/put";
 import { membershipsOf, SESSION_COOKIE } from "./handlers/sessions.ts";
 import { MockServer } from "./server.ts";
 import type { MockReply } from "./types.ts";
@@ -17,7 +18,7 @@ function asResponse(
 ) {
   if (bytes) return new Response(bytes as Uint8Array<ArrayBuffer>, { status, headers });
   if (!stream) return new Response(body === undefined ? null : JSON.stringify(body), { status, headers });
-  const text = new ReadableStream<Uint8Array>({
+  const pieces = new ReadableStream<Uint8Array>({
     start: (controller) => {
       const encoder = new TextEncoder();
       const line = {
@@ -28,7 +29,7 @@ function asResponse(
       signal?.addEventListener("abort", () => controller.error(signal.reason));
     },
   });
-  return new Response(text, { status, headers });
+  return new Response(pieces, { status, headers });
 }
 
 /** A `fetch` that the stand-in answers. */
@@ -71,5 +72,10 @@ export function answerInPage() {
     const current = world.sessions.find((it) => it.secret === jar.get(SESSION_COOKIE));
     sessionStorage.setItem(PERSON, current?.user_id ?? "");
     return response;
+  };
+  objectStore.put = async (url, file, { onProgress }) => {
+    onProgress(file.size);
+    const headers = { "content-type": file.type, "content-length": String(file.size) };
+    return (await answer(url, { method: "PUT", headers })).status;
   };
 }

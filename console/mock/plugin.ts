@@ -3,9 +3,13 @@ import { fileURLToPath } from "node:url";
 import { type Plugin, runnerImport } from "vite";
 import type { MockReply } from "./types.ts";
 
+/** What the object store would get. */
+const isFile = ({ url }: IncomingMessage) => url?.startsWith("/mock/objects/");
+
 async function bodyOf(request: IncomingMessage): Promise<unknown> {
   const pieces: Buffer[] = [];
   for await (const piece of request) pieces.push(piece as Buffer);
+  if (isFile(request)) return undefined;
   const text = Buffer.concat(pieces).toString();
   return text ? JSON.parse(text) : undefined;
 }

@@ -1,6 +1,7 @@
 import type { ApiKey, Member, Role, Tenant, TenantId, User, UserId } from "../src/api/generated/types";
 import { activitySeed } from "./activity-seed.ts";
 import { jobsSeed } from "./jobs/seed.ts";
+import { modelsSeed } from "./models-seed.ts";
 import { platformSeed } from "./platform-seed.ts";
 import { queueSeed } from "./queue-seed.ts";
 import { storagesSeed } from "./storages-seed.ts";
@@ -124,6 +125,10 @@ export function makeWorld(): World {
   const others = platformSeed(northlight.id, halden.id, vesper.id, mara.user);
   const studio = studioSeed(northlight.id, halden.id, mira.user.id);
   const storages = storagesSeed(northlight.id, studio, { mira: mira.user.id, tomas: tomas.user.id });
+  const jobs = jobsSeed(
+    northlight.id,
+    Object.fromEntries(studio.specs.map((it) => [it.name, it.price_per_hour])),
+  );
   return {
     accounts: [mira, tomas, ines, jonas, lena, mara, paul, ...others.accounts],
     tenants: [northlight, halden, vesper, ...others.tenants],
@@ -225,7 +230,8 @@ export function makeWorld(): World {
       tomas: tomas.user.id,
       ines: ines.user.id,
     }),
-    jobs: jobsSeed(northlight.id, Object.fromEntries(studio.specs.map((it) => [it.name, it.price_per_hour]))),
+    jobs,
+    ...modelsSeed(northlight.id, jobs.kept, storages.storages),
     provoked: [],
     answered: new Map(),
     logs: new Set(),

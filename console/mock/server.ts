@@ -7,6 +7,7 @@ import { SESSION_COOKIE } from "./handlers/sessions.ts";
 import { forEveryone, handlers, type Mocked } from "./handlers.ts";
 import { contentOf } from "./jobs/content.ts";
 import { followLog } from "./log.ts";
+import { answerFile } from "./objects.ts";
 import { operations } from "./operations.ts";
 import { makeWorld } from "./seed.ts";
 import { follow } from "./stream.ts";
@@ -115,6 +116,8 @@ async function answer(world: World, request: MockRequest): Promise<MockReply> {
     await provoked(world, "followAll");
     return follow(world, request, caller);
   }
+  const file = answerFile(world, request, caller);
+  if (file) return file;
   const content = /^\/v1\/jobs\/([^/]+)\/artifacts\/([^/]+)\/content$/.exec(request.path);
   if (content) {
     if (!caller) throw new Refusal("unauthenticated");

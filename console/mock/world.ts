@@ -39,6 +39,7 @@ import type { LiveEvent } from "../src/api/live";
 import type { ProblemSlug } from "../src/api/problem";
 import type { AuditLog } from "./audit.ts";
 import type { JobsWorld } from "./jobs/world.ts";
+import type { ModelsWorld } from "./models-seed.ts";
 import type { Platform } from "./platform-world.ts";
 import type { QueueWorld } from "./queue-seed.ts";
 import type { OperationName } from "./types.ts";
@@ -94,7 +95,7 @@ export interface Stream {
 }
 
 /** All that the stand-in knows. One per test, so that they do not disturb each other. */
-export interface World extends UsageWorld, WebhookWorld, QueueWorld {
+export interface World extends UsageWorld, WebhookWorld, QueueWorld, ModelsWorld {
   accounts: Account[];
   tenants: Tenant[];
   members: Map<TenantId, Member[]>;

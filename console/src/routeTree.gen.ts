@@ -39,9 +39,14 @@ import { Route as AppInstancesNewRouteImport } from './routes/_app/instances/new
 import { Route as AppJobsIndexRouteImport } from './routes/_app/jobs/index'
 import { Route as AppJobsIdRouteImport } from './routes/_app/jobs/$id'
 import { Route as AppJobsNewRouteImport } from './routes/_app/jobs/new'
+import { Route as AppModelsIndexRouteImport } from './routes/_app/models/index'
+import { Route as AppModelsIdRouteImport } from './routes/_app/models/$id'
 import { Route as AppStoragesIndexRouteImport } from './routes/_app/storages/index'
 import { Route as AppStoragesIdRouteImport } from './routes/_app/storages/$id'
 import { Route as AppStoragesNewRouteImport } from './routes/_app/storages/new'
+import { Route as AppTrainingIndexRouteImport } from './routes/_app/training/index'
+import { Route as AppTrainingIdRouteImport } from './routes/_app/training/$id'
+import { Route as AppTrainingNewRouteImport } from './routes/_app/training/new'
 import { Route as AppUsageIndexRouteImport } from './routes/_app/usage/index'
 import { Route as AppUsageLimitsRouteImport } from './routes/_app/usage/limits'
 import { Route as AppWebhooksIndexRouteImport } from './routes/_app/webhooks/index'
@@ -235,6 +240,16 @@ const AppJobsNewRoute = AppJobsNewRouteImport.update({
   path: '/jobs/new',
   getParentRoute: () => AppRoute,
 } as any)
+const AppModelsIndexRoute = AppModelsIndexRouteImport.update({
+  id: '/models/',
+  path: '/models/',
+  getParentRoute: () => AppRoute,
+} as any)
+const AppModelsIdRoute = AppModelsIdRouteImport.update({
+  id: '/models/$id',
+  path: '/models/$id',
+  getParentRoute: () => AppRoute,
+} as any)
 const AppStoragesIndexRoute = AppStoragesIndexRouteImport.update({
   id: '/storages/',
   path: '/storages/',
@@ -248,6 +263,21 @@ const AppStoragesIdRoute = AppStoragesIdRouteImport.update({
 const AppStoragesNewRoute = AppStoragesNewRouteImport.update({
   id: '/storages/new',
   path: '/storages/new',
+  getParentRoute: () => AppRoute,
+} as any)
+const AppTrainingIndexRoute = AppTrainingIndexRouteImport.update({
+  id: '/training/',
+  path: '/training/',
+  getParentRoute: () => AppRoute,
+} as any)
+const AppTrainingIdRoute = AppTrainingIdRouteImport.update({
+  id: '/training/$id',
+  path: '/training/$id',
+  getParentRoute: () => AppRoute,
+} as any)
+const AppTrainingNewRoute = AppTrainingNewRouteImport.update({
+  id: '/training/new',
+  path: '/training/new',
   getParentRoute: () => AppRoute,
 } as any)
 const AppUsageIndexRoute = AppUsageIndexRouteImport.update({
@@ -500,15 +530,20 @@ export interface FileRoutesByFullPath {
   '/instances/new': typeof AppInstancesNewRoute
   '/jobs/$id': typeof AppJobsIdRoute
   '/jobs/new': typeof AppJobsNewRoute
+  '/models/$id': typeof AppModelsIdRoute
   '/storages/$id': typeof AppStoragesIdRouteWithChildren
   '/storages/new': typeof AppStoragesNewRoute
+  '/training/$id': typeof AppTrainingIdRoute
+  '/training/new': typeof AppTrainingNewRoute
   '/usage/limits': typeof AppUsageLimitsRoute
   '/webhooks/$id': typeof AppWebhooksIdRoute
   '/account/': typeof AppAccountIndexRoute
   '/admin/': typeof AppAdminIndexRoute
   '/instances/': typeof AppInstancesIndexRoute
   '/jobs/': typeof AppJobsIndexRoute
+  '/models/': typeof AppModelsIndexRoute
   '/storages/': typeof AppStoragesIndexRoute
+  '/training/': typeof AppTrainingIndexRoute
   '/usage/': typeof AppUsageIndexRoute
   '/webhooks/': typeof AppWebhooksIndexRoute
   '/admin/datacenters/$id': typeof AppAdminDatacentersIdRoute
@@ -573,14 +608,19 @@ export interface FileRoutesByTo {
   '/instances/new': typeof AppInstancesNewRoute
   '/jobs/$id': typeof AppJobsIdRoute
   '/jobs/new': typeof AppJobsNewRoute
+  '/models/$id': typeof AppModelsIdRoute
   '/storages/new': typeof AppStoragesNewRoute
+  '/training/$id': typeof AppTrainingIdRoute
+  '/training/new': typeof AppTrainingNewRoute
   '/usage/limits': typeof AppUsageLimitsRoute
   '/webhooks/$id': typeof AppWebhooksIdRoute
   '/account': typeof AppAccountIndexRoute
   '/admin': typeof AppAdminIndexRoute
   '/instances': typeof AppInstancesIndexRoute
   '/jobs': typeof AppJobsIndexRoute
+  '/models': typeof AppModelsIndexRoute
   '/storages': typeof AppStoragesIndexRoute
+  '/training': typeof AppTrainingIndexRoute
   '/usage': typeof AppUsageIndexRoute
   '/webhooks': typeof AppWebhooksIndexRoute
   '/admin/datacenters/$id': typeof AppAdminDatacentersIdRoute
@@ -650,15 +690,20 @@ export interface FileRoutesById {
   '/_app/instances/new': typeof AppInstancesNewRoute
   '/_app/jobs/$id': typeof AppJobsIdRoute
   '/_app/jobs/new': typeof AppJobsNewRoute
+  '/_app/models/$id': typeof AppModelsIdRoute
   '/_app/storages/$id': typeof AppStoragesIdRouteWithChildren
   '/_app/storages/new': typeof AppStoragesNewRoute
+  '/_app/training/$id': typeof AppTrainingIdRoute
+  '/_app/training/new': typeof AppTrainingNewRoute
   '/_app/usage/limits': typeof AppUsageLimitsRoute
   '/_app/webhooks/$id': typeof AppWebhooksIdRoute
   '/_app/account/': typeof AppAccountIndexRoute
   '/_app/admin/': typeof AppAdminIndexRoute
   '/_app/instances/': typeof AppInstancesIndexRoute
   '/_app/jobs/': typeof AppJobsIndexRoute
+  '/_app/models/': typeof AppModelsIndexRoute
   '/_app/storages/': typeof AppStoragesIndexRoute
+  '/_app/training/': typeof AppTrainingIndexRoute
   '/_app/usage/': typeof AppUsageIndexRoute
   '/_app/webhooks/': typeof AppWebhooksIndexRoute
   '/_app/admin/datacenters/$id': typeof AppAdminDatacentersIdRoute
@@ -729,15 +774,20 @@ export interface FileRouteTypes {
     | '/instances/new'
     | '/jobs/$id'
     | '/jobs/new'
+    | '/models/$id'
     | '/storages/$id'
     | '/storages/new'
+    | '/training/$id'
+    | '/training/new'
     | '/usage/limits'
     | '/webhooks/$id'
     | '/account/'
     | '/admin/'
     | '/instances/'
     | '/jobs/'
+    | '/models/'
     | '/storages/'
+    | '/training/'
     | '/usage/'
     | '/webhooks/'
     | '/admin/datacenters/$id'
@@ -802,14 +852,19 @@ export interface FileRouteTypes {
     | '/instances/new'
     | '/jobs/$id'
     | '/jobs/new'
+    | '/models/$id'
     | '/storages/new'
+    | '/training/$id'
+    | '/training/new'
     | '/usage/limits'
     | '/webhooks/$id'
     | '/account'
     | '/admin'
     | '/instances'
     | '/jobs'
+    | '/models'
     | '/storages'
+    | '/training'
     | '/usage'
     | '/webhooks'
     | '/admin/datacenters/$id'
@@ -878,15 +933,20 @@ export interface FileRouteTypes {
     | '/_app/instances/new'
     | '/_app/jobs/$id'
     | '/_app/jobs/new'
+    | '/_app/models/$id'
     | '/_app/storages/$id'
     | '/_app/storages/new'
+    | '/_app/training/$id'
+    | '/_app/training/new'
     | '/_app/usage/limits'
     | '/_app/webhooks/$id'
     | '/_app/account/'
     | '/_app/admin/'
     | '/_app/instances/'
     | '/_app/jobs/'
+    | '/_app/models/'
     | '/_app/storages/'
+    | '/_app/training/'
     | '/_app/usage/'
     | '/_app/webhooks/'
     | '/_app/admin/datacenters/$id'
@@ -1149,6 +1209,20 @@ declare module '@tanstack/react-router' {
       preLoaderRoute: typeof AppJobsNewRouteImport
       parentRoute: typeof AppRoute
     }
+    '/_app/models/': {
+      id: '/_app/models/'
+      path: '/models'
+      fullPath: '/models/'
+      preLoaderRoute: typeof AppModelsIndexRouteImport
+      parentRoute: typeof AppRoute
+    }
+    '/_app/models/$id': {
+      id: '/_app/models/$id'
+      path: '/models/$id'
+      fullPath: '/models/$id'
+      preLoaderRoute: typeof AppModelsIdRouteImport
+      parentRoute: typeof AppRoute
+    }
     '/_app/storages/': {
       id: '/_app/storages/'
       path: '/storages'
@@ -1168,6 +1242,27 @@ declare module '@tanstack/react-router' {
       path: '/storages/new'
       fullPath: '/storages/new'
       preLoaderRoute: typeof AppStoragesNewRouteImport
+      parentRoute: typeof AppRoute
+    }
+    '/_app/training/': {
+      id: '/_app/training/'
+      path: '/training'
+      fullPath: '/training/'
+      preLoaderRoute: typeof AppTrainingIndexRouteImport
+      parentRoute: typeof AppRoute
+    }
+    '/_app/training/$id': {
+      id: '/_app/training/$id'
+      path: '/training/$id'
+      fullPath: '/training/$id'
+      preLoaderRoute: typeof AppTrainingIdRouteImport
+      parentRoute: typeof AppRoute
+    }
+    '/_app/training/new': {
+      id: '/_app/training/new'
+      path: '/training/new'
+      fullPath: '/training/new'
+      preLoaderRoute: typeof AppTrainingNewRouteImport
       parentRoute: typeof AppRoute
     }
     '/_app/usage/': {
@@ -1662,13 +1757,18 @@ interface AppRouteChildren {
   AppInstancesNewRoute: typeof AppInstancesNewRoute
   AppJobsIdRoute: typeof AppJobsIdRoute
   AppJobsNewRoute: typeof AppJobsNewRoute
+  AppModelsIdRoute: typeof AppModelsIdRoute
   AppStoragesIdRoute: typeof AppStoragesIdRouteWithChildren
   AppStoragesNewRoute: typeof AppStoragesNewRoute
+  AppTrainingIdRoute: typeof AppTrainingIdRoute
+  AppTrainingNewRoute: typeof AppTrainingNewRoute
   AppUsageLimitsRoute: typeof AppUsageLimitsRoute
   AppWebhooksIdRoute: typeof AppWebhooksIdRoute
   AppInstancesIndexRoute: typeof AppInstancesIndexRoute
   AppJobsIndexRoute: typeof AppJobsIndexRoute
+  AppModelsIndexRoute: typeof AppModelsIndexRoute
   AppStoragesIndexRoute: typeof AppStoragesIndexRoute
+  AppTrainingIndexRoute: typeof AppTrainingIndexRoute
   AppUsageIndexRoute: typeof AppUsageIndexRoute
   AppWebhooksIndexRoute: typeof AppWebhooksIndexRoute
   AppInstancesIdOpenRoute: typeof AppInstancesIdOpenRoute
@@ -1689,13 +1789,18 @@ const AppRouteChildren: AppRouteChildren = {
   AppInstancesNewRoute: AppInstancesNewRoute,
   AppJobsIdRoute: AppJobsIdRoute,
   AppJobsNewRoute: AppJobsNewRoute,
+  AppModelsIdRoute: AppModelsIdRoute,
   AppStoragesIdRoute: AppStoragesIdRouteWithChildren,
   AppStoragesNewRoute: AppStoragesNewRoute,
+  AppTrainingIdRoute: AppTrainingIdRoute,
+  AppTrainingNewRoute: AppTrainingNewRoute,
   AppUsageLimitsRoute: AppUsageLimitsRoute,
   AppWebhooksIdRoute: AppWebhooksIdRoute,
   AppInstancesIndexRoute: AppInstancesIndexRoute,
   AppJobsIndexRoute: AppJobsIndexRoute,
+  AppModelsIndexRoute: AppModelsIndexRoute,
   AppStoragesIndexRoute: AppStoragesIndexRoute,
+  AppTrainingIndexRoute: AppTrainingIndexRoute,
   AppUsageIndexRoute: AppUsageIndexRoute,
   AppWebhooksIndexRoute: AppWebhooksIndexRoute,
   AppInstancesIdOpenRoute: AppInstancesIdOpenRoute,

@@ -8,6 +8,7 @@ import type {
 } from "../../src/api/generated/types";
 import type { Handlers } from "../handlers.ts";
 import { cancel, drive, progressOf, tell } from "../jobs/drive.ts";
+import { lessonOf } from "../jobs/lesson.ts";
 import { at, invalid, priced, quoteOf, range } from "../jobs/quote.ts";
 import { amount, type KeptJob, sizeOf } from "../jobs/world.ts";
 import { pageOf } from "../page.ts";
@@ -52,6 +53,7 @@ function create(context: Context & { body: NewJob }): Reply<Job> {
   const { world, body, caller } = context;
   const { kind, pool, level, costs } = priced(world, body);
   if (kind === "generation") checkPicture(body.parameters);
+  const lesson = kind === "training" && lessonOf(context, body);
   const command = body.parameters.command;
   if (kind === "batch" && !(Array.isArray(command) && command.length > 0))
     throw invalid("/parameters/command", "must have 1 to 64 items");
@@ -97,6 +99,7 @@ function create(context: Context & { body: NewJob }): Reply<Job> {
     artifacts: [],
     events: [],
     log: "",
+    ...(lesson && { lesson }),
   };
   world.jobs.kept.push(kept);
   tell(world, kept, "job.submitted");
@@ -221,12 +224,4 @@ export const jobHandlers = {
     return pageOf(found.toReversed(), context.query);
   },
   listPools: (context) => pageOf(context.world.jobs.pools, context.query),
-  listBaseModels: (context) => {
-    const { pool, kind } = context.query ?? {};
-    const found = context.world.jobs.baseModels.filter(
-      (it) => (!pool || it.pool === pool) && (!kind || it.kind === kind),
-    );
-    return pageOf(found, context.query);
-  },
-  listModels: (context) => pageOf(own(context).length > 0 ? context.world.jobs.models : [], context.query),
 } satisfies Partial<Handlers>;

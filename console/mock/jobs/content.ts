@@ -1,6 +1,7 @@
 import { pngOf } from "../png.ts";
 import { type Caller, type MockReply, Refusal } from "../types.ts";
 import type { World } from "../world.ts";
+import { resultText } from "./training.ts";
 import { sizeOf, textOf } from "./world.ts";
 
 const painted = new Map<string, Promise<Uint8Array>>();
@@ -15,6 +16,10 @@ export async function contentOf(
   const place = kept?.artifacts.findIndex((it) => it.id === artifact) ?? -1;
   const file = kept?.artifacts[place];
   if (!kept || !file) throw new Refusal("not-found");
+  if (kept.lesson) {
+    const { type, text } = resultText(kept.lesson, file);
+    return { status: 200, headers: { "content-type": type }, bytes: new TextEncoder().encode(text) };
+  }
   const headers = { "content-type": file.content_type, "cache-control": "no-store" };
   if (file.content_type !== "image/png")
     return { status: 200, headers, bytes: new TextEncoder().encode("a file of the stand-in") };

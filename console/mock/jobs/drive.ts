@@ -1,12 +1,14 @@
-import type { JobEventType } from "../../src/api/generated/types";
-import { now, type World } from "../world.ts";
+import type { JobAttempt, JobEventType, ModelId } from "../../src/api/generated/types";
+import { makeSortedId, now, type World } from "../world.ts";
 import { eventOf, filesOf } from "./make.ts";
+import { type Lesson, modelFrom, resultsOf } from "./training.ts";
 import { amount, factors, type KeptJob, sizeOf, workOf } from "./world.ts";
 
 /** How long the parts of a job take here, in milliseconds. */
 const QUEUE = 700;
 const LOAD = 700;
 const WORK = 2600;
+const TRAINING = 6000;
 const STOP = 800;
 
 /** Writes down what happened, and tells it to everybody of the tenant who follows. */
@@ -18,25 +20,31 @@ export function tell({ jobs, streams }: World, kept: KeptJob, type: JobEventType
     if (stream.tenant_id === kept.tenant_id) stream.tell("jobs", jobs.events.length, event);
 }
 
-const stepsOf = ({ it, parameters }: KeptJob) => {
+const stepsOf = ({ it, lesson, parameters }: KeptJob) => {
+  if (lesson) return lesson.steps;
   const { steps, images } = sizeOf(parameters);
   return it.kind === "generation" ? steps * images : steps;
 };
 
 /** How far it is now. */
 export function progressOf(kept: KeptJob) {
-  if (kept.it.state !== "running" || !kept.works)
-    return kept.it.state === "running" ? kept.it.progress : null;
+  if (kept.it.state !== "running" || !kept.works) return kept.it.progress;
   const steps = stepsOf(kept);
   const done = Math.floor((Date.now() - kept.works.since) / 1000 / kept.works.pace);
   return { phase: "working" as const, step: Math.min(steps - 1, Math.max(0, done)), steps };
+}
+
+/** Seconds that are charged. */
+function secondsOf({ it, parameters, works }: KeptJob, state: JobAttempt["state"]): number {
+  if (state === "succeeded") return Math.max(1, Math.round(workOf(it.method, parameters)));
+  return state === "cancelled" && works ? Math.round((Date.now() - works.since) / 1000) : 0;
 }
 
 function endAttempt(world: World, kept: KeptJob, state: "succeeded" | "failed" | "cancelled") {
   const attempt = kept.attempts[0];
   if (!attempt) return;
   const isPaid = state !== "failed";
-  const seconds = isPaid ? Math.max(1, Math.round(workOf(kept.it.method, kept.parameters))) : 0;
+  const seconds = secondsOf(kept, state);
   const price = world.jobs.prices[attempt.gpu_spec] ?? "0";
   const cost = amount((seconds * Number(price) * factors[kept.it.level]) / 3600);
   Object.assign(attempt, {
@@ -88,6 +96,9 @@ export function drive(world: World, kept: KeptJob) {
   });
 }
 
+const logOf = ({ base_model, rank, images }: Lesson) =>
+  `base model ${base_model}, rank ${rank}, ${images} pictures\n`;
+
 function begin(world: World, kept: KeptJob) {
   kept.it.state = "running";
   kept.it.started_at ??= now();
@@ -97,9 +108,11 @@ function begin(world: World, kept: KeptJob) {
   tell(world, kept, "job.started");
   later(kept, LOAD, () => {
     if (attempt) attempt.working_at = now();
-    kept.works = { since: Date.now(), pace: WORK / 1000 / stepsOf(kept) };
+    const work = kept.lesson ? TRAINING : WORK;
+    kept.works = { since: Date.now(), pace: work / 1000 / stepsOf(kept) };
+    if (kept.lesson) kept.log = logOf(kept.lesson);
     if (kept.it.method === "run") kept.log = "loading weights\nframe 1 of 96\n";
-    later(kept, WORK, () => end(world, kept));
+    later(kept, work, () => end(world, kept));
   });
 }
 
@@ -110,7 +123,6 @@ function end(world: World, kept: KeptJob) {
   const { width, height, images } = sizeOf(kept.parameters);
   const isTooLarge = kept.it.kind === "generation" && width * height * images > MEMORY;
   kept.it.ended_at = now();
-  kept.it.progress = null;
   if (isTooLarge) {
     kept.it.state = "failed";
     kept.it.problem = {
@@ -124,8 +136,17 @@ function end(world: World, kept: KeptJob) {
   kept.it.state = "succeeded";
   if (kept.it.kind === "generation") kept.artifacts = filesOf(kept, now());
   if (kept.it.method === "run") kept.log += "frame 96 of 96\nwrote outputs/frames.zip\n";
+  if (kept.lesson) leave(world, kept, kept.lesson);
   endAttempt(world, kept, "succeeded");
   tell(world, kept, "job.succeeded");
+}
+
+/** A training leaves a model. */
+function leave(world: World, kept: KeptJob, lesson: Lesson) {
+  const id = makeSortedId<ModelId>("mdl", now(), ++world.next);
+  kept.artifacts = resultsOf(lesson, world.next, now());
+  kept.it.model_id = id;
+  world.models.push(modelFrom(lesson, kept, id, now()));
 }
 
 export function cancel(world: World, kept: KeptJob) {
@@ -136,10 +157,11 @@ export function cancel(world: World, kept: KeptJob) {
     tell(world, kept, "job.cancelled");
     return;
   }
+  it.progress = progressOf(kept);
   it.state = "cancelling";
   tell(world, kept, "job.cancelling");
   later(kept, STOP, () => {
-    Object.assign(it, { state: "cancelled", ended_at: now(), progress: null });
+    Object.assign(it, { state: "cancelled", ended_at: now() });
     endAttempt(world, kept, "cancelled");
     tell(world, kept, "job.cancelled");
   });

@@ -14,23 +14,23 @@ const kinds: Record<string, Job["kind"]> = {
 };
 
 /** Seconds and prices of an order, on each specification that it may get. */
-export function priced({ jobs }: World, order: NewJob) {
+export function priced({ jobs, baseModels }: World, order: NewJob) {
   const kind = kinds[`${order.application}.${order.method}`];
   if (!kind) throw invalid("/method", "no application has this method");
   const usable = jobs.pools.filter((it) => it.applications.includes(order.application));
   const named = order.pool ? usable.find((it) => it.name === order.pool) : undefined;
   if (order.pool && !named)
     throw invalid("/pool", "no pool of this name runs the application for the tenant");
-  const model = order.parameters.model;
+  const isTraining = kind === "training";
+  const model = isTraining ? order.parameters.base_model : order.parameters.model;
+  const loadable = baseModels.filter((it) => it.kind === (isTraining ? "base_model" : "checkpoint"));
   const having = usable.filter(
     (it) =>
-      !model ||
-      model === "default" ||
-      jobs.baseModels.some((one) => one.pool === it.name && one.name === model),
+      !model || model === "default" || loadable.some((one) => one.pool === it.name && one.name === model),
   );
   const pool = named ?? having[0];
   if (!pool || (named && !having.includes(named)))
-    throw new Refusal("model-missing", { members: { models: jobs.baseModels.map((it) => it.name) } });
+    throw new Refusal("model-missing", { members: { models: loadable.map((it) => it.name) } });
   const level = order.level ?? "ordinary";
   const p50 = workOf(order.method, order.parameters);
   const costs = pool.gpu_specs.map((gpu_spec) => {

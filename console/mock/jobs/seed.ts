@@ -1,16 +1,15 @@
 import type {
   ArtifactId,
-  BaseModel,
   Job,
   JobEventType,
   JobId,
   JobState,
-  Model,
   TenantId,
   UsablePool,
 } from "../../src/api/generated/types";
 import { makeId, makeSortedId } from "../world.ts";
 import { eventOf, filesOf } from "./make.ts";
+import { trainingsSeed } from "./training-seed.ts";
 import { amount, factors, type JobsWorld, type KeptJob, workOf } from "./world.ts";
 
 const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString();
@@ -20,44 +19,9 @@ const pool = (n: number, name: string, gpu_specs: string[], applications: string
 
 const pools = [
   pool(1, "generation", ["3080-small-4-1", "4090-small-4-1"], ["stable-diffusion"]),
-  pool(2, "generation-large", ["l40s-small-8-1"], ["stable-diffusion", "dreambooth"]),
+  pool(2, "generation-large", ["l40s-small-8-1"], ["stable-diffusion"]),
   pool(3, "northlight-programs", ["a100-small-4-1"], ["command"], true),
-];
-
-const baseModels = (
-  [
-    ["generation", "sdxl-1.0", 6],
-    ["generation", "sd-1.5", 6],
-    ["generation", "dreamshaper-8", 2],
-    ["generation-large", "sdxl-1.0", 2],
-    ["generation-large", "flux-schnell", 0],
-  ] as const
-).map(
-  ([name, model, workers]): BaseModel => ({
-    name: model,
-    kind: "checkpoint",
-    pool_id: pools.find((it) => it.name === name)?.id as BaseModel["pool_id"],
-    pool: name,
-    workers,
-  }),
-);
-
-const model = (n: number, name: string, base_model: string, days: number): Model => ({
-  id: makeId("mdl", n),
-  name,
-  kind: "lora",
-  base_model,
-  job_id: makeId<JobId>("job", 900 + n),
-  sha256: `9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a0${n}`,
-  bytes: 38_200_000 + n * 1000,
-  created_at: ago(days * 1440),
-  updated_at: ago(days * 1440),
-});
-
-const models = [
-  model(1, "gouache-v4", "sdxl-1.0", 3),
-  model(2, "night-city-v2", "sdxl-1.0", 9),
-  model(3, "heroine-v2", "sdxl-1.0", 16),
+  pool(4, "training", ["4090-small-4-1", "l40s-small-8-1"], ["dreambooth"]),
 ];
 
 interface Wanted {
@@ -228,17 +192,6 @@ const seedsOf: Wanted[] = [
     pace: 1.4,
   },
   {
-    parameters: { theme: "heroine", steps: 3000, base_model: "sdxl-1.0" },
-    application: "dreambooth",
-    method: "train",
-    kind: "training",
-    pool: "generation-large",
-    minutes: 47,
-    state: "running",
-    pace: 2.2,
-    more: { max_cost: { amount: "8", currency: "USD" } },
-  },
-  {
     prompt: "ship's crew, character sheet, front, side and back",
     parameters: { width: 1216, height: 832, images: 8 },
     minutes: 6,
@@ -302,19 +255,6 @@ const seedsOf: Wanted[] = [
       },
     },
   },
-  {
-    parameters: { theme: "captain", steps: 1200, base_model: "sdxl-1.0" },
-    application: "dreambooth",
-    method: "train",
-    kind: "training",
-    pool: "generation-large",
-    minutes: 1500,
-    state: "failed",
-    more: {
-      max_cost: { amount: "0.5", currency: "USD" },
-      problem: { code: "max-cost-reached", message: "The job costs as much as it may: 0.5 USD." },
-    },
-  },
   { prompt: "turnaround of the captain, six views", minutes: 130, state: "cancelled" },
   {
     prompt: "storyboard, scene 12",
@@ -334,7 +274,10 @@ export function jobsSeed(tenant: TenantId, prices: Record<string, string>): Jobs
       state: "succeeded",
     }),
   );
-  const kept = [...seedsOf, ...pictures].map((wanted, i) => make(tenant, i, wanted, prices));
+  const kept = [
+    ...[...seedsOf, ...pictures].map((wanted, i) => make(tenant, i, wanted, prices)),
+    ...trainingsSeed(tenant),
+  ];
   const archive = kept.find((it) => it.it.method === "run");
   if (archive)
     archive.artifacts = [
@@ -348,5 +291,5 @@ export function jobsSeed(tenant: TenantId, prices: Record<string, string>): Jobs
       },
     ];
   const told = kept.flatMap((it) => it.events).sort((a, b) => Date.parse(a.time) - Date.parse(b.time));
-  return { kept, events: told, pools, baseModels, models, prices };
+  return { kept, events: told, pools, prices };
 }

@@ -1,14 +1,13 @@
 import type {
   Artifact,
-  BaseModel,
   Job,
   JobAttempt,
   JobEvent,
   JobExplanation,
-  Model,
   TenantId,
   UsablePool,
 } from "../../src/api/generated/types";
+import type { Lesson } from "./training.ts";
 
 /** A job with what the API does not tell of it. */
 export interface KeptJob {
@@ -21,6 +20,8 @@ export interface KeptJob {
   artifacts: Artifact[];
   events: JobEvent[];
   log: string;
+  /** Of a training. */
+  lesson?: Lesson;
   /** Why it waits, for those of the seed. */
   waits?: Partial<JobExplanation>;
   /** When the work began, and seconds of each step: how far it is follows from the time. */
@@ -32,8 +33,6 @@ export interface JobsWorld {
   /** Of all jobs, oldest first; their place is the position in the stream. */
   events: JobEvent[];
   pools: UsablePool[];
-  baseModels: BaseModel[];
-  models: Model[];
   /** What an hour costs, by specification. */
   prices: Record<string, string>;
 }
@@ -58,7 +57,7 @@ export function sizeOf(parameters: Record<string, unknown>) {
 
 /** Seconds of work that half of such jobs need. */
 export function workOf(method: string, parameters: Record<string, unknown>): number {
-  if (method === "train") return (Number(parameters.steps ?? 400) / 400) * 720;
+  if (method === "train") return Number(parameters.steps ?? 400) * 0.45;
   if (method === "run") return 600;
   const { width, height, steps, images } = sizeOf(parameters);
   return ((width * height) / 262_144) * steps * images * 0.11;

@@ -1,4 +1,5 @@
 import { useText } from "@/i18n";
+import { formatBytes } from "./bytes";
 import { type Amount, formatMoney, parseAmount, type Totals } from "./money";
 import {
   formatClock,
@@ -41,6 +42,8 @@ export function useFormat() {
     /** Sentences one after the other: Chinese has no space between them. */
     sentences: (items: readonly (string | false)[]) =>
       items.filter(Boolean).join(language === "zh-CN" ? "" : " "),
+    bytes: (bytes: number) => formatBytes(bytes, language),
+    number: (value: number) => value.toLocaleString(language),
     list: (items: readonly string[]) => new Intl.ListFormat(language).format(items),
     day: (at: string) => formatDay(at, language),
     utcDay: (day: string) => formatUtcDay(day, language),

@@ -20,6 +20,9 @@ export const perDay = (pricePerHour: string): Amount => parseAmount(pricePerHour
 /** What 30 days cost. */
 export const perMonth = (pricePerHour: string): Amount => perDay(pricePerHour) * 30n;
 
+/** An amount times a decimal factor. */
+export const times = (amount: Amount, factor: string): Amount => (amount * parseAmount(factor)) / MILLION;
+
 /** Whether what is spent and what is added is more than the limit. */
 export const isOver = (limit: string, used: string | undefined, added: string): boolean =>
   parseAmount(used ?? "0") + parseAmount(added) > parseAmount(limit);

@@ -3,6 +3,7 @@ import { call } from "@/api/client";
 import { getJob } from "@/api/generated/operations";
 import type { Job, JobId } from "@/api/generated/types";
 import { onEvents, onLive } from "@/api/live";
+import { modelsKey } from "@/api/models";
 import { askedAt, type JobLists, jobKeys, putJob } from "./cache";
 
 /** Events that come together are answered by one reading. */
@@ -47,11 +48,13 @@ export function followJobs(client: QueryClient): () => void {
   const soon = () => {
     timer ??= setTimeout(flush, TOGETHER);
   };
-  const stopEvents = onEvents(["job"], ({ job_id: id, type }) => {
+  const stopEvents = onEvents(["job"], ({ job_id: id, type, kind }) => {
     for (const name of ["job-history", "job-attempts", "job-explanation"])
       void client.invalidateQueries({ queryKey: [name, id] });
     if (type === "job.succeeded" || type === "job.failed")
       void client.invalidateQueries({ queryKey: jobKeys.artifacts(id) });
+    if (type === "job.succeeded" && kind === "training")
+      void client.invalidateQueries({ queryKey: modelsKey });
     wanted.add(id);
     soon();
   });

@@ -2,14 +2,6 @@ import type { UnitReason, UnitState } from "@/api/generated/types";
 import { useText } from "@/i18n";
 import type { Mark } from "@/ui/state";
 
-export const unitStates = [
-  "available",
-  "used",
-  "inactive",
-  "making",
-  "removing",
-] as const satisfies UnitState[];
-
 export const unitMarks: Record<UnitState, Mark> = {
   available: "rests",
   used: "runs",

@@ -19,7 +19,7 @@ export function useAsked(it: Pick<Job, "id" | "kind">) {
   const { t } = useText();
   const order = askedFor(useMe().user.id, it.id);
   const { data: made } = useQuery({ ...artifacts(it.id), enabled: false });
-  const first = made?.find(isPicture);
+  const first = it.kind === "generation" ? made?.find(isPicture) : undefined;
   const { data: written } = useQuery({
     ...pictureText(it.id, first ?? none),
     enabled: first !== undefined && order === undefined,

@@ -8,6 +8,7 @@ import { describe } from "@/ui/error";
 import { ActionMenu, type MenuEntry } from "@/ui/menu";
 import { notify } from "@/ui/toast";
 import { useCancel, useChange, useSubmit, whyNotCancel, whyNotChange } from "./acts";
+import { pageOf } from "./address";
 import { useAsked } from "./asked";
 import { isPictures } from "./parameters";
 
@@ -62,7 +63,7 @@ export function JobMenu({ it, here }: { it: Job /** On its own page. */; here?: 
           {
             key: "details",
             label: t("jobs.details"),
-            onSelect: () => void navigate({ to: "/jobs/$id", params: { id: it.id } }),
+            onSelect: () => void navigate(pageOf(it)),
           },
         ]),
     ...(isPictures(it)

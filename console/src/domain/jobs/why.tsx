@@ -7,6 +7,7 @@ import { useFormat } from "@/lib/format";
 import { Button, ButtonLink } from "@/ui/button";
 import { ErrorLine } from "@/ui/error";
 import { useChange, whyNotChange } from "./acts";
+import { isPictures } from "./parameters";
 
 /** How long an answer is fresh, in milliseconds. */
 const LOOK = 10_000;
@@ -53,6 +54,8 @@ export function Why({ it }: { it: Job }) {
         {t("ui.loading")}…
       </p>
     );
+  // only pictures can be asked for again in another pool
+  const ways = data.elsewhere.filter((way) => way.level !== it.level || isPictures(it));
   const start = data.expected?.start;
   const when = !start
     ? t("jobs.startUnknown")
@@ -65,12 +68,12 @@ export function Why({ it }: { it: Job }) {
       <p className="num text-ink-3 text-xs">
         {[data.position && t("jobs.position", { position: data.position }), when].filter(Boolean).join(" · ")}
       </p>
-      {data.elsewhere.length > 0 && (
+      {ways.length > 0 && (
         <ul
           aria-label={t("jobs.faster")}
           className="mt-2.5 -mb-1.5 divide-y divide-line border-line border-t"
         >
-          {data.elsewhere.map((way) => (
+          {ways.map((way) => (
             <Way key={`${way.pool} ${way.level}`} it={it} way={way} />
           ))}
         </ul>

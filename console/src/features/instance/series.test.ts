@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { InstanceMetrics, MetricSeries } from "@/api/generated/types";
-import { gapsOf, lastOf, missingOf, timesOf, valuesOf } from "./series";
+import { lastOf } from "@/ui/charts/graph";
+import { gapsOf, missingOf, timesOf, valuesOf } from "./series";
 
 const series = (values: (number | null)[], more: Partial<MetricSeries> = {}): MetricSeries => ({
   metric: "gpu_utilization",

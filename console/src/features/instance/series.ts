@@ -1,12 +1,5 @@
 import type { InstanceMetrics, Metric, MissingMetric } from "@/api/generated/types";
-
-export type Values = (number | null)[];
-
-export interface Gap {
-  /** Seconds since the epoch. */
-  from: number;
-  to: number;
-}
+import type { Gap, Values } from "@/ui/charts/graph";
 
 /** The beginning of each step, in seconds since the epoch. */
 export const timesOf = ({ from, step, series }: InstanceMetrics): number[] =>
@@ -35,12 +28,6 @@ export function valuesOf(
     const sum = values.reduce((a, b) => a + b, 0);
     return together === "sum" ? sum : sum / values.length;
   });
-}
-
-/** The newest value, and where it stands. */
-export function lastOf(values: Values): number {
-  for (let i = values.length - 1; i >= 0; i--) if (values[i] !== null) return i;
-  return -1;
 }
 
 /** A run loses its first minute: the first readings lie before it. */

@@ -9,23 +9,23 @@ import { useMe } from "@/api/session";
 import { useCancel, whyNotCancel } from "@/domain/jobs/acts";
 import { JobAnnouncements } from "@/domain/jobs/announcements";
 import { useAsked } from "@/domain/jobs/asked";
+import { Attempts } from "@/domain/jobs/attempts";
+import { JobLogSection } from "@/domain/jobs/log";
 import { JobMenu } from "@/domain/jobs/menu";
 import { isPictures } from "@/domain/jobs/parameters";
 import { isPicture } from "@/domain/jobs/picture";
 import { ProgressBar } from "@/domain/jobs/progress-bar";
 import { reasonOf, standingOf } from "@/domain/jobs/standing";
+import { Timeline } from "@/domain/jobs/timeline";
 import { Why } from "@/domain/jobs/why";
 import { useText } from "@/i18n";
 import { Button, ButtonLink } from "@/ui/button";
 import { PageHead, Panel, Section } from "@/ui/page";
 import { StateMark } from "@/ui/state";
-import { Attempts } from "./attempts";
 import { AgainButton, FailedReason, WhatToDo } from "./failed";
-import { JobLogSection } from "./log";
 import { Coming, Results } from "./pictures";
 import { useJobSentence } from "./sentence";
 import { Side } from "./side";
-import { Timeline } from "./timeline";
 
 const Viewer = lazy(() => import("@/domain/jobs/viewer"));
 

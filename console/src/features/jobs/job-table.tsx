@@ -1,6 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import type { Job } from "@/api/generated/types";
+import { pageOf } from "@/domain/jobs/address";
 import { useAsked } from "@/domain/jobs/asked";
 import { CostCell } from "@/domain/jobs/cost";
 import { JobMenu } from "@/domain/jobs/menu";
@@ -88,8 +89,7 @@ function NameCell({ it }: { it: Job }) {
   return (
     <span className="block min-w-0">
       <Link
-        to="/jobs/$id"
-        params={{ id: it.id }}
+        {...pageOf(it)}
         title={name}
         className="block truncate font-medium hover:text-ultra hover:underline"
       >

@@ -3,6 +3,7 @@ import { ChevronDown, X } from "lucide-react";
 import type { Job, JobId } from "@/api/generated/types";
 import { useMe } from "@/api/session";
 import { useCancel, whyNotCancel } from "@/domain/jobs/acts";
+import { pageOf } from "@/domain/jobs/address";
 import { useAsked } from "@/domain/jobs/asked";
 import { CostCell } from "@/domain/jobs/cost";
 import { JobMenu } from "@/domain/jobs/menu";
@@ -99,11 +100,7 @@ function JobName({ it, name, isKnown }: { it: Job; name: string; isKnown: boolea
   ];
   return (
     <span className="block min-w-0">
-      <Link
-        to="/jobs/$id"
-        params={{ id: it.id }}
-        className="block truncate font-medium hover:text-ultra hover:underline"
-      >
+      <Link {...pageOf(it)} className="block truncate font-medium hover:text-ultra hover:underline">
         {name}
       </Link>
       <span className="num block truncate text-ink-3 text-xs">{about.filter(Boolean).join(" · ")}</span>

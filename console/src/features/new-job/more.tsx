@@ -1,6 +1,7 @@
 import { ChevronRight } from "lucide-react";
 import { pools } from "@/api/jobs/queries";
 import { useLoaded } from "@/api/query";
+import { leastOf } from "@/domain/jobs/limit";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
 import { TextField } from "@/ui/field";
@@ -15,7 +16,7 @@ export default function More({ form, currency }: { form: OrderForm; currency: st
   const usable = useLoaded(pools).filter((it) => it.applications.includes("stable-diffusion"));
   const { values } = form;
   const limit = form.error("max_cost.amount");
-  const below = /cost ([\d.]+)/.exec(limit ?? "")?.[1];
+  const below = leastOf(limit);
   const isUnusual = Boolean(values.pool || values["max_cost.amount"]);
   return (
     <details open={isUnusual} className="group mt-6 rounded-lg border border-line bg-sheet">

@@ -1,4 +1,4 @@
-import type { JobLevel, NewJob } from "@/api/generated/types";
+import type { JobLevel, Model, NewJob } from "@/api/generated/types";
 import type { PictureParameters } from "@/domain/jobs/parameters";
 import type { PlainKey } from "@/i18n";
 
@@ -58,6 +58,13 @@ export function draftLike(known: PictureParameters, order: Partial<NewJob> | und
     "max_cost.amount": order?.max_cost?.amount ?? "",
   };
 }
+
+/** For pictures with a model of the studio: its own base model draws them. */
+export const draftWith = ({ id, base_model }: Pick<Model, "id" | "base_model">): Draft => ({
+  ...emptyDraft,
+  "parameters.model": base_model,
+  "parameters.models": [{ id, weight: "0.8" }],
+});
 
 /** What the API takes; `image` makes the new ones from a picture. */
 export function orderOf(draft: Draft, currency: string, image: string | undefined): NewJob {

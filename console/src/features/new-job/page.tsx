@@ -1,23 +1,24 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { type FormEvent, lazy, Suspense, useState } from "react";
-import type { Artifact, Job, JobId } from "@/api/generated/types";
+import type { Artifact, Job, JobId, Model, ModelId } from "@/api/generated/types";
 import { pictureText } from "@/api/jobs/picture-text";
 import { adapters, artifacts, checkpoints, job, jobQuote } from "@/api/jobs/queries";
+import { model } from "@/api/models";
 import { useLoaded } from "@/api/query";
 import { useWhyNot } from "@/app/roles";
 import { useAsked } from "@/domain/jobs/asked";
+import { LevelCards } from "@/domain/jobs/level-cards";
 import { parametersOf, withText } from "@/domain/jobs/parameters";
 import { isPicture } from "@/domain/jobs/picture";
+import { Fact, SubmitBar, Summary } from "@/domain/jobs/summary";
 import { useText } from "@/i18n";
 import { useSettled } from "@/lib/settled";
 import { ButtonLink } from "@/ui/button";
 import { PageHead, Section } from "@/ui/page";
 import { Begin } from "./begin";
-import { LevelCards } from "./level-cards";
-import { type Draft, draftLike, emptyDraft, isQuotable, orderOf, quotedPart } from "./order";
+import { type Draft, draftLike, draftWith, emptyDraft, isQuotable, orderOf, quotedPart } from "./order";
 import { PromptFields, SizeFields } from "./picture-fields";
-import { Fact, SubmitBar, Summary } from "./summary";
 import { useOrder } from "./use-order";
 
 const ModelFields = lazy(() => import("./model-fields"));
@@ -50,9 +51,21 @@ export function NewJobPage() {
       ) : search.like ? (
         <LikeForm key={`${search.like} ${search.picture}`} id={search.like} />
       ) : (
-        <PictureForm initial={{ ...emptyDraft, pool: search.pool ?? "" }} />
+        <ModelForm key={search.model} id={search.model} pool={search.pool} />
       )}
     </>
+  );
+}
+
+/** An empty form, or one with a model of the studio. */
+function ModelForm({ id, pool = "" }: { id: ModelId | undefined; pool: string | undefined }) {
+  const { data: wanted } = useQuery({ ...model(id ?? ("" as ModelId)), enabled: id !== undefined });
+  return (
+    <PictureForm
+      key={wanted?.id}
+      initial={{ ...(wanted ? draftWith(wanted) : emptyDraft), pool }}
+      model={wanted}
+    />
   );
 }
 
@@ -89,14 +102,18 @@ function LikeForm({ id }: { id: JobId }) {
 function PictureForm({
   initial,
   source,
+  model: wanted,
 }: {
   initial: Draft;
+  /** Offered, however old it is. */
+  model?: Model | undefined;
   source?: { job: Job; artifact: Artifact } | undefined;
 }) {
   const { t } = useText();
   const role = useWhyNot("jobs.write");
   const models = useLoaded(checkpoints);
-  const trained = useLoaded(adapters);
+  const newest = useLoaded(adapters);
+  const trained = wanted && !newest.some((it) => it.id === wanted.id) ? [wanted, ...newest] : newest;
   const [isDropped, setDropped] = useState(false);
   const image = source && !isDropped ? source.artifact.id : undefined;
   const [currency, setCurrency] = useState("USD");

@@ -6,6 +6,7 @@ import { jobQuote, pools } from "@/api/jobs/queries";
 import { useLoaded } from "@/api/query";
 import { useWhyNot } from "@/app/roles";
 import { useSubmit } from "@/domain/jobs/acts";
+import { Fact, SubmitBar, Summary } from "@/domain/jobs/summary";
 import { useText } from "@/i18n";
 import { useForm } from "@/lib/form";
 import { useSettled } from "@/lib/settled";
@@ -13,7 +14,6 @@ import { TextField } from "@/ui/field";
 import { Empty, Panel, Section } from "@/ui/page";
 import { SelectField } from "@/ui/select";
 import { TextArea } from "@/ui/text-area";
-import { Fact, SubmitBar, Summary } from "./summary";
 
 interface Values {
   pool: string;

@@ -44,4 +44,6 @@ export const late = {
   secrets: async () => (await import("./secrets")).secrets,
   activity: async () => (await import("./activity")).activity,
   visitor: async () => (await import("./visitor")).visitor,
+  models: async () => (await import("./models")).models,
+  training: async () => (await import("./training")).training,
 };

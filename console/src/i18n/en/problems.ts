@@ -64,4 +64,10 @@ export const problems = {
   "too-many-credentials": "The bucket has as many keys as it may have. Delete one that is no longer used.",
   "not-a-bucket": "Only buckets have keys. Mount the volume in an instance instead.",
   "no-object-store": "This platform has no object store: it offers no buckets. Choose a volume.",
+  "input-missing": "Pictures or files that it names are no longer there. Send them again.",
+  "too-many-jobs": "The studio has as many open jobs as it may have. Wait until some have ended.",
+  "job-ended": "It has ended already.",
+  "job-not-queued": "It does not wait any more.",
+  "deployment-in-progress":
+    "A file is on its way to this path already. Wait for it, stop it, or choose another path.",
 } as const;

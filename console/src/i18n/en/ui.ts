@@ -10,6 +10,8 @@ export const ui = {
   request: "Request",
   tryAgain: "Try again",
   notices: "Notices",
+  noReading: "No reading",
+  chartLabel: "{title}, newest: {values}",
   loading: "Loading",
   oneLess: "One less",
   oneMore: "One more",

@@ -57,4 +57,9 @@ export const problems: Full["problems"] = {
   "too-many-credentials": "该存储桶的密钥数量已达上限，请删除不再使用的。",
   "not-a-bucket": "只有存储桶有密钥。请把卷挂载到实例中使用。",
   "no-object-store": "该平台没有对象存储，不提供存储桶。请选择卷。",
+  "input-missing": "所引用的图片或文件已不存在，请重新上传。",
+  "too-many-jobs": "工作室未结束的任务已达上限，请等待部分任务结束。",
+  "job-ended": "任务已经结束。",
+  "job-not-queued": "任务已不在等待中。",
+  "deployment-in-progress": "该路径已有文件正在部署。请等待、停止它，或换一个路径。",
 };

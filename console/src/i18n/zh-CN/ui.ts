@@ -12,6 +12,8 @@ export const ui: Full["ui"] = {
   request: "请求",
   tryAgain: "重试",
   notices: "通知",
+  noReading: "没有读数",
+  chartLabel: "{title}，最新：{values}",
   loading: "加载中",
   oneLess: "减一",
   oneMore: "加一",

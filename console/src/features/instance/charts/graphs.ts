@@ -1,25 +1,7 @@
 import type { GpuSpec, InstanceMetrics, Metric } from "@/api/generated/types";
 import { useText } from "@/i18n";
-import { lastOf, missingOf, type Values, valuesOf } from "../series";
-
-export interface Line {
-  label: string | null;
-  /** Its unit does not tell it from the other: the label is shown. */
-  named?: boolean;
-  values: Values;
-  /** On which side its numbers stand. */
-  side: "left" | "right";
-  write: (value: number) => string;
-}
-
-export interface Graph {
-  title: string;
-  lines: Line[];
-  left: { min: number; max: number; write: (value: number) => string };
-  right: { min: number; max: number; write: (value: number) => string } | null;
-  /** Why there is nothing. */
-  missing: string | null;
-}
+import { type Graph, type Line, lastOf, type Values } from "@/ui/charts/graph";
+import { missingOf, valuesOf } from "../series";
 
 const GIB = 1024 ** 3;
 const percent = (value: number) => `${Math.round(value)} %`;

@@ -6,12 +6,13 @@ import type { Instance, InstanceMetrics, MeteredRun } from "@/api/generated/type
 import { metrics, type Range, ranges } from "@/api/instances/details";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
+import { Chart } from "@/ui/charts/chart";
 import { ErrorLine } from "@/ui/error";
 import { Panel, Section } from "@/ui/page";
 import { Segmented } from "@/ui/segmented";
 import { gapsOf, timesOf } from "../series";
-import { Chart } from "./chart";
 import { useGraphs } from "./graphs";
+import { timeAxis } from "./time-axis";
 
 const SOON = 15_000;
 const LATER = 60_000;
@@ -72,7 +73,7 @@ export default function Use({
 }
 
 function Graphs({ it, data }: { it: Instance; data: InstanceMetrics }) {
-  const { t } = useText();
+  const { t, language } = useText();
   const { span, list } = useFormat();
   const { data: specs } = useQuery(gpuSpecs);
   const [at, setAt] = useState<number | null>(null);
@@ -82,6 +83,7 @@ function Graphs({ it, data }: { it: Instance; data: InstanceMetrics }) {
   );
   const times = timesOf(data);
   const gaps = gapsOf(data);
+  const across = timeAxis([Date.parse(data.from) / 1000, Date.parse(data.to) / 1000], language);
   const isEmpty = data.runs.length === 0;
   if (isEmpty) return <Panel className="p-4 text-ink-2 text-sm">{t("instance.noRunInRange")}</Panel>;
   return (
@@ -91,11 +93,13 @@ function Graphs({ it, data }: { it: Instance; data: InstanceMetrics }) {
           <Chart
             key={graph.title}
             graph={graph}
-            times={times}
-            window={[Date.parse(data.from) / 1000, Date.parse(data.to) / 1000]}
+            xs={times}
+            across={across}
             gaps={gaps}
             at={at}
             onPoint={setAt}
+            group="instance"
+            className="border-line max-md:border-b max-md:last:border-b-0 md:nth-[odd]:border-r md:nth-[n+3]:border-t"
           />
         ))}
       </Panel>

@@ -3,7 +3,7 @@ import type { Tenant } from "@/api/generated/types";
 import { useText } from "@/i18n";
 import { Button } from "@/ui/button";
 import { ActionMenu } from "@/ui/menu";
-import type { TenantDialog } from "./dialogs";
+import type { TenantDialog } from "./dialog-names";
 
 const route = getRouteApi("/_app/admin/tenants/$id");
 

@@ -2,9 +2,6 @@ import { lazy } from "react";
 import type { Tenant } from "@/api/generated/types";
 import { useTenantDialog } from "./actions";
 
-export const tenantDialogs = ["suspend", "reactivate", "rename", "delete"] as const;
-export type TenantDialog = (typeof tenantDialogs)[number];
-
 const dialogs = {
   suspend: lazy(() => import("./suspend")),
   reactivate: lazy(() => import("./reactivate")),

@@ -8,7 +8,8 @@ import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
 import { ConfirmDialog } from "@/ui/dialog";
 import { notify } from "@/ui/toast";
-import type { Confirmed, UserDialogProps } from "./dialogs";
+import type { Confirmed } from "./dialog-names";
+import type { UserDialogProps } from "./dialogs";
 
 const sends: Record<Confirmed, (it: User, key: string) => Promise<unknown>> = {
   disable: ({ id }, key) => call(updateUser, { path: { id }, body: { disabled: true } }, { key }),

@@ -1,14 +1,10 @@
 import { lazy } from "react";
 import type { User } from "@/api/generated/types";
+import type { UserDialog } from "./dialog-names";
 
 const RenameDialog = lazy(() => import("./rename"));
 const PasswordDialog = lazy(() => import("./password"));
 const ConfirmUserDialog = lazy(() => import("./confirm"));
-
-export const confirmed = ["disable", "enable", "admin", "totp", "passkeys", "delete"] as const;
-export type Confirmed = (typeof confirmed)[number];
-export const userDialogs = [...confirmed, "rename", "password"] as const;
-export type UserDialog = (typeof userDialogs)[number];
 
 export interface UserDialogProps {
   it: User;

@@ -15,7 +15,8 @@ import { IdText } from "../parts/links";
 import { tenantStanding } from "../parts/tenant-standing";
 import { UserState } from "../users/page";
 import { memberships, user } from "../users/queries";
-import { type UserDialog, UserDialogs } from "./dialogs";
+import type { UserDialog } from "./dialog-names";
+import { UserDialogs } from "./dialogs";
 
 const route = getRouteApi("/_app/admin/users/$id");
 

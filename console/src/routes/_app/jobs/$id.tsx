@@ -1,4 +1,4 @@
-import { createFileRoute } from "@tanstack/react-router";
+import { createFileRoute, redirect } from "@tanstack/react-router";
 import { z } from "zod/mini";
 import type { JobId } from "@/api/generated/types";
 import { artifacts, attempts, job, jobHistory } from "@/api/jobs/queries";
@@ -18,6 +18,7 @@ export const Route = createFileRoute("/_app/jobs/$id")({
     void client.prefetchQuery(attempts(id));
     void client.prefetchQuery(jobHistory(id));
     const it = await client.ensureQueryData(job(id));
+    if (it.kind === "training") throw redirect({ to: "/training/$id", params: { id }, replace: true });
     if (it.state === "succeeded") void client.prefetchQuery(artifacts(id));
   },
   component: JobPage,

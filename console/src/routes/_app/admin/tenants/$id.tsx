@@ -1,7 +1,7 @@
 import { createFileRoute } from "@tanstack/react-router";
 import { z } from "zod/mini";
 import type { OperationId, TenantId } from "@/api/generated/types";
-import { tenantDialogs } from "@/features/platform/tenant/dialogs";
+import { tenantDialogs } from "@/features/platform/tenant/dialog-names";
 import { TenantLayout } from "@/features/platform/tenant/layout";
 import { budget, members, tenant, tenantInstances, usage } from "@/features/platform/tenant/queries";
 import { needWords } from "@/i18n";

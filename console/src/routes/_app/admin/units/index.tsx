@@ -2,7 +2,7 @@ import { createFileRoute } from "@tanstack/react-router";
 import { z } from "zod/mini";
 import { datacenters, stock } from "@/api/catalogue";
 import { everyGpuSpec, stockUnits, tenantNames } from "@/api/stock";
-import { unitStates } from "@/domain/catalogue/unit-state";
+import { unitStates } from "@/domain/catalogue/unit-states";
 import { UnitsPage } from "@/features/units/page";
 import { needWords } from "@/i18n";
 

@@ -1,7 +1,7 @@
 import { createFileRoute } from "@tanstack/react-router";
 import { z } from "zod/mini";
 import type { UserId } from "@/api/generated/types";
-import { userDialogs } from "@/features/platform/user/dialogs";
+import { userDialogs } from "@/features/platform/user/dialog-names";
 import { UserPage } from "@/features/platform/user/page";
 import { memberships, user } from "@/features/platform/users/queries";
 import { needWords } from "@/i18n";

@@ -1,6 +1,5 @@
 import type uPlot from "uplot";
-import type { Gap } from "../series";
-import type { Graph } from "./graphs";
+import type { Across, Gap, Graph, Line, Scale } from "./graph";
 
 const FONT = '11px "IBM Plex Sans Variable", sans-serif';
 const LEFT = 46;
@@ -9,31 +8,31 @@ const RIGHT = 42;
 /** How a graph is drawn: our colours and type, gaps as washed bands, one pointer for all charts. */
 export function optionsOf({
   graph,
+  across,
   gaps,
-  window,
   width,
   height,
-  language,
+  group,
   onPoint,
 }: {
   graph: Graph;
+  across: Across;
   gaps: readonly Gap[];
-  window: readonly [number, number];
   width: number;
   height: number;
-  language: string;
+  group: string;
   onPoint: (index: number | null) => void;
 }): uPlot.Options {
   const css = getComputedStyle(document.documentElement);
   const colour = (name: string) => css.getPropertyValue(`--${name}`).trim();
-  const colours = [colour("ultra"), colour("viridian")];
   const [ink, line, wash] = [colour("ink-3"), colour("line"), colour("wash")];
-  const long = window[1] - window[0] > 36 * 3600;
-  const time = new Intl.DateTimeFormat(
-    language === "en" ? "en-GB" : language,
-    long ? { weekday: "short", day: "numeric" } : { hour: "2-digit", minute: "2-digit", hourCycle: "h23" },
-  );
-  const axis = (side: 1 | 3, scale: string, of: NonNullable<Graph["right"]>): uPlot.Axis => ({
+  const bold = [colour("ultra"), colour("viridian")];
+  const lookOf = (it: Line): uPlot.Series => {
+    if (it.faint) return { stroke: colour("line-strong"), width: 0.75, alpha: 0.55 };
+    const i = graph.lines.filter((other) => !other.faint).indexOf(it);
+    return { stroke: bold[i] ?? ink, width: 1.5, ...(i > 0 && { dash: [4, 3] }) };
+  };
+  const axis = (side: 1 | 3, scale: string, of: Scale): uPlot.Axis => ({
     scale,
     side,
     size: side === 3 ? LEFT : RIGHT,
@@ -43,7 +42,10 @@ export function optionsOf({
     ticks: { show: false },
     grid: { show: side === 3, stroke: line, width: 1 },
     splits: () => [of.min, (of.min + of.max) / 2, of.max],
-    values: (_, splits) => splits.map((value, i) => (i === 2 ? of.write(value) : String(Math.round(value)))),
+    values: (_, splits) =>
+      splits.map((value, i) =>
+        i === 2 ? of.write(value) : (of.short?.(value) ?? String(Math.round(value))),
+      ),
   });
   return {
     width,
@@ -51,13 +53,13 @@ export function optionsOf({
     padding: [8, graph.right ? 0 : 18, 0, 0],
     legend: { show: false },
     cursor: {
-      sync: { key: "instance" },
+      sync: { key: group },
       y: false,
       drag: { x: false, y: false },
       points: { size: 5 },
     },
     scales: {
-      x: { range: () => [window[0], window[1]] },
+      x: { time: across.isTime, range: () => [across.window[0], across.window[1]] },
       left: { range: () => [graph.left.min, graph.left.max] },
       ...(graph.right && {
         right: { range: () => [graph.right?.min ?? 0, graph.right?.max ?? 1] as [number, number] },
@@ -65,13 +67,11 @@ export function optionsOf({
     },
     series: [
       {},
-      ...graph.lines.map(({ side }, i) => ({
-        scale: side,
-        stroke: colours[i] ?? ink,
-        width: 1.5,
+      ...graph.lines.map((it) => ({
+        ...lookOf(it),
+        scale: it.side,
         points: { show: false },
         spanGaps: false,
-        ...(i > 0 && { dash: [4, 3] }),
       })),
     ],
     axes: [
@@ -80,11 +80,11 @@ export function optionsOf({
         stroke: ink,
         size: 24,
         gap: 4,
-        space: long ? 48 : 46,
+        space: across.space,
         ticks: { show: false },
         grid: { show: false },
-        values: (_, splits) => splits.map((value) => time.format(value * 1000)),
-        ...(long && { incrs: [86_400] }),
+        values: (_, splits) => across.write(splits),
+        ...(across.increments && { incrs: across.increments }),
       },
       axis(3, "left", graph.left),
       ...(graph.right ? [axis(1, "right", graph.right)] : []),

@@ -62,7 +62,7 @@ export function LevelCards({
             <LevelPrice quote={quotes[i]?.data} />
           </span>
           <span className="num mt-1.5 block text-xs">
-            <LevelStart quote={quotes[i]?.data} />
+            <LevelStart quote={quotes[i]?.data} isAsked={isQuotable} />
           </span>
           <span className="block text-ink-3 text-xs">{hints[level]}</span>
         </label>
@@ -77,10 +77,10 @@ function LevelPrice({ quote }: { quote: JobQuote | undefined }) {
   return <span className="num text-sm">{cost ? money(cost.p50, cost.currency) : "–"}</span>;
 }
 
-function LevelStart({ quote }: { quote: JobQuote | undefined }) {
+function LevelStart({ quote, isAsked }: { quote: JobQuote | undefined; isAsked: boolean }) {
   const { t } = useText();
   const now = useNow();
-  if (!quote) return "…";
+  if (!quote) return isAsked && "…";
   const start = quote.expected?.start;
   if (!start) return t("newJob.startsUnknown");
   const seconds = (Date.parse(start.p50) - now) / 1000;

@@ -1,9 +1,9 @@
 import "uplot/dist/uPlot.min.css";
+import { clsx } from "clsx";
 import { useEffect, useRef, useSyncExternalStore } from "react";
 import uPlot from "uplot";
 import { useText } from "@/i18n";
-import { type Gap, lastOf } from "../series";
-import type { Graph } from "./graphs";
+import { type Across, type Gap, type Graph, type Line, lastOf } from "./graph";
 import { optionsOf } from "./options";
 
 const HEIGHT = 148;
@@ -17,27 +17,35 @@ const useTheme = () => useSyncExternalStore(subscribe, () => document.documentEl
 
 interface Props {
   graph: Graph;
-  times: readonly number[];
-  /** The window that was asked for, in seconds. */
-  window: readonly [number, number];
-  gaps: readonly Gap[];
-  /** The step that is pointed at in any chart. */
+  /** Where each value stands on the x axis. */
+  xs: readonly number[];
+  across: Across;
+  gaps?: readonly Gap[];
+  /** The value that is pointed at in any chart. */
   at: number | null;
   onPoint: (at: number | null) => void;
+  /** Charts of the same group point together. */
+  group: string;
+  height?: number;
+  className?: string;
 }
 
-/** Lines over time, with the value that is newest or pointed at. */
-export function Chart({ graph, times, window, gaps, at, onPoint }: Props) {
+const none: readonly Gap[] = [];
+
+/** Lines, with the value that is newest or pointed at. */
+export function Chart({ graph, at, height = HEIGHT, className, ...rest }: Props) {
   return (
-    <figure className="min-w-0 border-line px-4 pt-3 pb-2 max-md:border-b max-md:last:border-b-0 md:nth-[odd]:border-r md:nth-[n+3]:border-t">
+    <figure className={clsx("min-w-0 px-4 pt-3 pb-2", className)}>
       <figcaption className="flex flex-wrap items-center justify-between gap-x-3 text-sm">
         <span className="font-medium">{graph.title}</span>
         <Readout graph={graph} at={at} />
       </figcaption>
       {graph.missing ? (
-        <p className="grid h-37 place-items-center text-center text-ink-3 text-xs">{graph.missing}</p>
+        <p className="grid place-items-center text-center text-ink-3 text-xs" style={{ height }}>
+          {graph.missing}
+        </p>
       ) : (
-        <Plot graph={graph} times={times} window={window} gaps={gaps} onPoint={onPoint} />
+        <Plot graph={graph} height={height} {...rest} />
       )}
     </figure>
   );
@@ -51,9 +59,10 @@ function Readout({ graph, at }: { graph: Graph; at: number | null }) {
         –<span className="sr-only">{graph.missing}</span>
       </span>
     );
+  const isFirst = (line: Line) => line === graph.lines.find((it) => !it.faint);
   return (
     <span className="num flex gap-3 text-ink-2">
-      {graph.lines.map((line, i) => {
+      {graph.lines.map((line) => {
         const value = line.values[at ?? lastOf(line.values)];
         return (
           <span key={line.label ?? graph.title} className="flex items-center gap-1.5">
@@ -61,14 +70,16 @@ function Readout({ graph, at }: { graph: Graph; at: number | null }) {
               <svg viewBox="0 0 14 2" className="h-0.5 w-3.5" aria-hidden="true">
                 <path
                   d="M0 1H14"
-                  className={i === 0 ? "stroke-ultra" : "stroke-viridian"}
-                  strokeWidth="2"
-                  strokeDasharray={i === 0 ? undefined : "3 2"}
+                  className={
+                    line.faint ? "stroke-line-strong" : isFirst(line) ? "stroke-ultra" : "stroke-viridian"
+                  }
+                  strokeWidth={line.faint ? 1 : 2}
+                  strokeDasharray={isFirst(line) || line.faint ? undefined : "3 2"}
                 />
               </svg>
             )}
             <span className={line.named ? undefined : "sr-only"}>{line.label}</span>
-            {value == null ? <span title={t("instance.noReading")}>–</span> : line.write(value)}
+            {value == null ? <span title={t("ui.noReading")}>–</span> : line.write(value)}
           </span>
         );
       })}
@@ -76,7 +87,7 @@ function Readout({ graph, at }: { graph: Graph; at: number | null }) {
   );
 }
 
-function Plot({ graph, times, window, gaps, onPoint }: Omit<Props, "at">) {
+function Plot({ graph, xs, across, gaps = none, onPoint, group, height = HEIGHT }: Omit<Props, "at">) {
   const { t, language } = useText();
   const theme = useTheme();
   const box = useRef<HTMLDivElement>(null);
@@ -85,36 +96,35 @@ function Plot({ graph, times, window, gaps, onPoint }: Omit<Props, "at">) {
     point.current = onPoint;
   }, [onPoint]);
   // the lines' functions are made anew at each draw: what they show is what counts
-  const data = JSON.stringify([times, graph.lines.map((line) => line.values), gaps, window]);
+  const data = JSON.stringify([xs, graph.lines.map((line) => line.values), gaps, across.window]);
   const shape = `${theme} ${language} ${graph.left.max} ${graph.right?.max}`;
-  const latest = useRef(graph);
+  const latest = useRef({ graph, across });
   useEffect(() => {
-    latest.current = graph;
+    latest.current = { graph, across };
   });
   useEffect(() => {
     const element = box.current;
     if (!element || !shape) return;
-    const [xs, lines, holes, range] = JSON.parse(data);
+    const [points, lines, holes] = JSON.parse(data);
     const plot = new uPlot(
       optionsOf({
-        graph: latest.current,
+        ...latest.current,
         gaps: holes,
-        window: range,
         width: element.clientWidth,
-        height: HEIGHT,
-        language,
+        height,
+        group,
         onPoint: (index) => point.current(index),
       }),
-      [xs, ...lines],
+      [points, ...lines],
       element,
     );
-    const watch = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height: HEIGHT }));
+    const watch = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height }));
     watch.observe(element);
     return () => {
       watch.disconnect();
       plot.destroy();
     };
-  }, [data, shape, language]);
+  }, [data, shape, height, group]);
   const words = graph.lines
     .map((line) => {
       const value = line.values[lastOf(line.values)];
@@ -126,8 +136,9 @@ function Plot({ graph, times, window, gaps, onPoint }: Omit<Props, "at">) {
     <div
       ref={box}
       role="img"
-      aria-label={t("instance.chartLabel", { title: graph.title, values: words })}
-      className="-ml-1 h-37"
+      aria-label={t("ui.chartLabel", { title: graph.title, values: words })}
+      className="-ml-1"
+      style={{ height }}
     />
   );
 }

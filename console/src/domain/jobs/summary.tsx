@@ -23,6 +23,10 @@ export interface Sum {
   verb: string;
   /** In place of a price. */
   costNote?: string | undefined;
+  /** What time and price need, while they cannot be told. */
+  missing?: string | undefined;
+  /** Where its results go. */
+  results?: string | undefined;
   /** What stands above the costs. */
   children: ReactNode;
 }
@@ -80,6 +84,11 @@ export function Summary(sum: Sum) {
           </p>
         ))}
         {quote?.costs.length === 0 && <p className="text-ink-2">{sum.costNote ?? t("newJob.costUnknown")}</p>}
+        {sum.missing && (
+          <p role="status" className="text-ink-2">
+            {sum.missing}
+          </p>
+        )}
         {sum.quoteError && <p className="text-ochre text-sm">{refusalText(sum.quoteError, t)}</p>}
         <p className="mt-2 text-ink-3 text-xs">{t("newJob.waitFree")}</p>
       </div>
@@ -100,7 +109,7 @@ export function Summary(sum: Sum) {
           <RequestId error={sum.refusal} />
         </div>
       )}
-      <p className="mt-3 text-ink-3 text-xs">{t("newJob.results")}</p>
+      <p className="mt-3 text-ink-3 text-xs">{sum.results ?? t("newJob.results")}</p>
     </section>
   );
 }

@@ -65,8 +65,9 @@ function Which({ one }: { one: JobAttempt }) {
   return (
     <span className="num block min-w-0 text-sm">
       {t("jobs.attempt", { n: one.attempt })}
-      <span className="block truncate text-ink-3 text-xs">
-        {clock(one.assigned_at)} · <span className="font-mono">{one.gpu_spec}</span>
+      <span className="block text-ink-3 text-xs">{clock(one.assigned_at)}</span>
+      <span className="block truncate font-mono text-ink-3 text-xs" title={one.gpu_spec}>
+        {one.gpu_spec}
       </span>
     </span>
   );

@@ -1,0 +1,21 @@
+import { createFileRoute } from "@tanstack/react-router";
+import { z } from "zod/mini";
+import { baseModels } from "@/api/models";
+import { tenantOf } from "@/app/needs-tenant";
+import { NewTrainingPage } from "@/features/training/new";
+import { needWords } from "@/i18n";
+
+const word = z.optional(z.catch(z.optional(z.string()), undefined));
+
+export const Route = createFileRoute("/_app/training/new")({
+  // `like`: as this training was, as far as this browser remembers it
+  validateSearch: z.object({ base: word, like: word }),
+  beforeLoad: async () => {
+    await Promise.all([needWords("jobs"), needWords("newJob"), needWords("training")]);
+  },
+  loader: async ({ context: { client, me } }) => {
+    tenantOf(me);
+    await client.ensureQueryData(baseModels);
+  },
+  component: NewTrainingPage,
+});
