@@ -26,7 +26,10 @@ export default defineConfig({
     // the session's cookie is kept on localhost only
     baseURL: url ?? `http://localhost:${PORT}`,
     viewport: { width: 1360, height: 860 },
-    trace: "retain-on-failure",
+    // a fifth of the time; `--trace on` where it is wanted
+    trace: "on-first-retry",
+    // axe judges what is shown, and not what is on its way in
+    contextOptions: { reducedMotion: "reduce" },
     launchOptions: {
       executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
       args: [

@@ -46,9 +46,18 @@ export default defineConfig(({ mode, command }) => ({
     sourcemap: mode !== "demo",
     rolldownOptions: {
       input: mode === "mock" ? [at("./index.html"), at("./parts.html")] : [at("./index.html")],
+      output: {
+        codeSplitting: {
+          // what is always loaded together is one file, not fifty: with all that they import
+          groups: [
+            { name: "app", test: /\/src\/app\/app\.tsx$/, priority: 2 },
+            { name: "shell", test: /\/src\/routes\/_app\.tsx\?tsr-split=/, priority: 1 },
+          ],
+        },
+      },
     },
   },
   server: { headers: devHeaders, ...(mode !== "mock" && { proxy: { "/v1": "http://localhost:8080" } }) },
   preview: { headers: pageHeaders },
-  test: { environment: "happy-dom", include: ["src/**/*.test.{ts,tsx}", "mock/**/*.test.ts"] },
+  test: { include: ["src/**/*.test.{ts,tsx}", "mock/**/*.test.ts"] },
 }));

@@ -1,5 +1,4 @@
-import AxeBuilder from "@axe-core/playwright";
-import { test as base, expect, type Locator, type Page } from "@playwright/test";
+import { test as base, expect, type Locator, type Page, type Request } from "@playwright/test";
 import type { Provocation } from "../mock/world";
 
 export type Person = "mira" | "tomas" | "ines" | "jonas" | "lena" | "mara";
@@ -26,6 +25,8 @@ interface Fixtures {
   as: (person: Person) => Promise<void>;
   looks: (look: Look) => Promise<void>;
   provoke: (provocation: Provocation) => Promise<void>;
+  /** Waits until all that the page has asked for is there and shown, but for streams. */
+  settled: () => Promise<void>;
 }
 
 /** Each run has worlds of its own, also on a server that runs on. */
@@ -83,8 +84,23 @@ export const test = base.extend<Fixtures>({
       await page.request.post("/mock/provoke", { data: provocation });
     });
   },
+  settled: async ({ page }, use) => {
+    const open = new Set<Request>();
+    page.on("request", (request) => {
+      // what the page before had asked for is not told about any more
+      if (request.isNavigationRequest()) open.clear();
+      if (request.headers().accept !== "text/event-stream") open.add(request);
+    });
+    page.on("requestfinished", (request) => open.delete(request));
+    page.on("requestfailed", (request) => open.delete(request));
+    await use(async () => {
+      const shown = () => page.evaluate(() => new Promise((resolve) => requestAnimationFrame(resolve)));
+      await expect.poll(() => shown().then(() => open.size), { intervals: [50] }).toBe(0);
+    });
+  },
 });
 
+export { accessible } from "./axe";
 export { expect };
 
 /** A passkey device that confirms every request at once. */
@@ -107,18 +123,6 @@ export async function addAuthenticator(page: Page) {
 /** One of a few choices side by side: their boxes are not seen, their labels are. */
 export const choose = (within: Page | Locator, name: string) =>
   within.getByRole("radiogroup").getByText(name, { exact: true }).click();
-
-/** No fault that axe finds, in WCAG 2.2 AA. */
-export async function accessible(page: Page) {
-  const { violations } = await new AxeBuilder({ page })
-    .withTags(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"])
-    .analyze();
-  expect(
-    violations.map(
-      ({ id, nodes }) => `${id}: ${nodes.map((it) => `${it.target} ${it.any[0]?.message ?? ""}`)}`,
-    ),
-  ).toEqual([]);
-}
 
 /** Nothing is wider than the window. */
 export async function fits(page: Page) {

@@ -1,13 +1,14 @@
+import type { Page } from "@playwright/test";
 import { accessible, expect, fits, type Person, test } from "./fixtures";
 
-interface Page {
+interface Listed {
   path: string;
   heading: [en: string, zh: string];
   person?: Person;
 }
 
 /** Each page once. */
-const pages: Page[] = [
+const pages: Listed[] = [
   { path: "/sign-in", heading: ["Sign in", "登录"] },
   { path: "/overview", heading: ["Overview", "概览"], person: "mira" },
   { path: "/activity", heading: ["Activity", "操作记录"], person: "mira" },
@@ -56,26 +57,56 @@ const pages: Page[] = [
 ];
 
 const looks = [
-  { name: "light", theme: "light", language: "en" },
-  { name: "dark, Chinese", theme: "dark", language: "zh-CN" },
+  { name: "light", theme: "light", language: "en", way: "each opened at its address" },
+  { name: "dark, Chinese", theme: "dark", language: "zh-CN", way: "each reached from the one before" },
 ] as const;
 
-for (const { path, heading, person } of pages)
+/** To an address without a load, as the console's own links do. */
+const follow = (page: Page, href: string) =>
+  page.evaluate(async (href) => {
+    if (!window.__TSR_ROUTER__) throw new Error("the page has no router");
+    await window.__TSR_ROUTER__.navigate({ href });
+  }, href);
+
+for (const [person, seen] of Map.groupBy(pages, (it) => it.person))
   for (const look of looks)
-    test(`${path} in ${look.name} at every width`, async ({ page, as, looks }) => {
+    test(`the pages of ${person ?? "a visitor"} in ${look.name}, ${look.way}`, async ({
+      page,
+      as,
+      looks,
+      faults,
+      settled,
+    }) => {
+      test.setTimeout(60_000 + seen.length * 10_000);
       await looks(look);
       if (person) await as(person);
-      await page.goto(path);
-      const title = look.language === "en" ? heading[0] : heading[1];
-      await expect(page.getByRole("heading", { level: 1, name: title })).toBeVisible();
-      await expect(page).toHaveTitle(`${title} · Atelier`);
-      await accessible(page);
-      await fits(page);
-      await page.setViewportSize({ width: 1024, height: 768 });
-      await fits(page);
-      await page.setViewportSize({ width: 390, height: 780 });
-      await fits(page);
-      await accessible(page);
+      const check = async ({ path, heading: [en, zh] }: Listed, first: boolean) => {
+        await page.setViewportSize({ width: 1360, height: 860 });
+        if (first || look.way === "each opened at its address") await page.goto(path);
+        else await follow(page, path);
+        const title = look.language === "en" ? en : zh;
+        await expect(page.getByRole("heading", { level: 1, name: title })).toBeVisible();
+        await expect(page).toHaveTitle(`${title} · Atelier`);
+        await settled();
+        await accessible(page);
+        await fits(page);
+        await page.setViewportSize({ width: 1024, height: 768 });
+        await fits(page);
+        await page.setViewportSize({ width: 390, height: 780 });
+        await fits(page);
+        await accessible(page);
+        expect(faults).toEqual([]);
+      };
+      const failures: string[] = [];
+      for (const [index, one] of seen.entries())
+        await test
+          .step(one.path, () => check(one, index === 0))
+          .catch((error) => {
+            // the others are looked at all the same
+            failures.push(`${one.path}: ${error}`);
+            faults.length = 0;
+          });
+      expect(failures.join("\n\n")).toBe("");
     });
 
 for (const look of looks)

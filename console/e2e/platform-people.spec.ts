@@ -73,6 +73,8 @@ test("an instance of another tenant is stopped with a reason, which its record k
   await as("mara");
   await page.goto("/admin/instances");
   await page.getByRole("searchbox", { name: "Id, name or node" }).fill("halden-lookdev");
+  // the rows stand still
+  await expect(page).toHaveURL(/find=halden-lookdev/);
   const row = page.getByRole("row").filter({ hasText: "halden-lookdev" });
   await expect(row).toContainText("Halden Games");
   await row.getByRole("button", { name: "Actions for halden-lookdev" }).click();

@@ -2,10 +2,10 @@
 import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 
-const ENTRY = 165;
-const PAGE = 243;
-const CHART = 32;
-const TERMINAL = 95;
+const ENTRY = 136;
+const PAGE = 215;
+const CHART = 29;
+const TERMINAL = 86;
 
 interface Chunk {
   file: string;
@@ -62,8 +62,9 @@ for (const key of find(/src\/routes\/.*\?tsr-split=component/)) {
   ];
   rows.push([key.replace(/^src\/routes\/|\?.*$/g, ""), size(all), PAGE]);
 }
-// what is loaded when it is shown, without what every page has
-const shown = new Set([...entry, ...closure(shell)]);
+// what is loaded when it is shown, without what the instance's page has already
+const [layout = ""] = find(/src\/routes\/_app\/instances\/\$id\.tsx\?tsr-split=component/);
+const shown = new Set([...entry, ...closure(shell), ...closure(layout)]);
 for (const [name, pattern, budget] of [
   ["chart", /instance\/charts\/section\.tsx$/, CHART],
   ["terminal", /instance\/terminal\/screen\.tsx$/, TERMINAL],

@@ -1,3 +1,4 @@
+// @vitest-environment happy-dom
 import { beforeEach, expect, test, vi } from "vitest";
 import { asCurl, call, environment, pathOf } from "./client";
 import { operation } from "./operation";

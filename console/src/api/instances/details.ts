@@ -13,6 +13,7 @@ import {
   listSshKeys,
 } from "@/api/generated/operations";
 import type { InstanceId, Member, MeteredRun, OperationId, TenantId, Usage } from "@/api/generated/types";
+import type { Range } from "./ranges";
 
 const DAY = 86_400_000;
 
@@ -57,9 +58,6 @@ export const recentRuns = (id: InstanceId) =>
       return items;
     },
   });
-
-export const ranges = ["1h", "run", "24h", "7d"] as const;
-export type Range = (typeof ranges)[number];
 
 const lengths: Record<Exclude<Range, "run">, number> = { "1h": DAY / 24, "24h": DAY, "7d": 7 * DAY };
 

@@ -11,8 +11,9 @@ import { useText } from "@/i18n";
 import { Button } from "@/ui/button";
 import { FilterLinks } from "@/ui/filter-links";
 import { Empty, PageHead, Panel } from "@/ui/page";
+import { type Area, areas } from "./areas";
 import { EntryRow, type Names } from "./entry";
-import { type Area, activity, areas } from "./queries";
+import { activity } from "./queries";
 
 const route = getRouteApi("/_app/activity");
 

@@ -1,8 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { lazy, Suspense } from "react";
 import type { InstanceId } from "@/api/generated/types";
-import { history, type Range, recentRuns } from "@/api/instances/details";
+import { history, recentRuns } from "@/api/instances/details";
 import { instance } from "@/api/instances/queries";
+import type { Range } from "@/api/instances/ranges";
 import { useLoaded } from "@/api/query";
 import { isFailed, isMoving } from "@/domain/instances/standing";
 import { Address } from "./address";

@@ -1,6 +1,7 @@
 import type { UsageGroup } from "@/api/generated/types";
 import { toDecimal } from "@/lib/money";
-import { type Grouping, secondsOf, sumOf } from "./report";
+import type { Grouping } from "./choices";
+import { secondsOf, sumOf } from "./report";
 
 /** A cell that a spreadsheet neither splits nor takes for a formula. */
 function cell(text: string): string {

@@ -5,10 +5,11 @@ import { useText } from "@/i18n";
 import { download } from "@/lib/download";
 import { describe } from "@/ui/error";
 import { notify } from "@/ui/toast";
+import type { Grouping } from "./choices";
 import { csvOf } from "./csv";
 import { DAY, dayOf } from "./period";
 import type { Report } from "./queries";
-import { type Grouping, sorted } from "./report";
+import { sorted } from "./report";
 
 /** The pages that are here, and how to get the next one. */
 type Pages = ReturnType<typeof useLoadedPages<Report, readonly unknown[], unknown>>;

@@ -13,13 +13,14 @@ import { CopyIconButton } from "@/ui/copy";
 import { PageHead, Panel, Section } from "@/ui/page";
 import { Segmented } from "@/ui/segmented";
 import { BudgetCard } from "./budget-card";
+import { groupings } from "./choices";
 import { useCsv } from "./download";
 import { useNames } from "./names";
 import { NotInSum } from "./not-in-sum";
 import { type Choice, DAY, dayOf, type Window } from "./period";
 import { PeriodBar } from "./period-bar";
 import { queryOf, usage } from "./queries";
-import { type Forecast, forecastOf, groupings, rounded, sorted, sumOf } from "./report";
+import { type Forecast, forecastOf, rounded, sorted, sumOf } from "./report";
 import { UsageTable } from "./table";
 import { UsageTabs } from "./tabs";
 

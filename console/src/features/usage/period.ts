@@ -1,5 +1,4 @@
-export const periods = ["month", "last-month", "7d", "own"] as const;
-export type Period = (typeof periods)[number];
+import type { Period } from "./choices";
 
 /** What the address says of it. */
 export interface Choice {

@@ -2,8 +2,8 @@ import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { call } from "@/api/client";
 import { getStorageQuota, listUsage } from "@/api/generated/operations";
 import type { PageUsageGroup, UsageGroup } from "@/api/generated/types";
+import type { Grouping } from "./choices";
 import { type Choice, type Window, windowOf } from "./period";
-import type { Grouping } from "./report";
 
 const PAGE = 200;
 

@@ -1,9 +1,7 @@
 import type { UsageGroup } from "@/api/generated/types";
 import { type Amount, inCents, parseAmount, type Totals, toDecimal, totalOf } from "@/lib/money";
+import type { Grouping } from "./choices";
 import { DAY, dayOf, midnight, type Window } from "./period";
-
-export const groupings = ["day", "spec", "instance", "kind"] as const;
-export type Grouping = (typeof groupings)[number];
 
 export const sumOf = (groups: readonly UsageGroup[]): Totals =>
   totalOf(groups, (group) => parseAmount(group.amount));

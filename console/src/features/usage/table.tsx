@@ -7,8 +7,9 @@ import { parseAmount, shareOf, toCents } from "@/lib/money";
 import { ButtonLink } from "@/ui/button";
 import { Empty } from "@/ui/page";
 import { type Column, Table } from "@/ui/table";
+import type { Grouping } from "./choices";
 import type { Named } from "./names";
-import { type Grouping, secondsOf, sumOf } from "./report";
+import { secondsOf, sumOf } from "./report";
 
 interface Props {
   groups: readonly UsageGroup[];

@@ -1,8 +1,9 @@
 import { createFileRoute } from "@tanstack/react-router";
 import { z } from "zod/mini";
 import { tenantOf } from "@/app/needs-tenant";
+import { areas } from "@/features/activity/areas";
 import { ActivityPage } from "@/features/activity/page";
-import { activity, areas } from "@/features/activity/queries";
+import { activity } from "@/features/activity/queries";
 import { needWords } from "@/i18n";
 import { refusalOf } from "@/lib/can";
 

@@ -1,14 +1,16 @@
 import { createFileRoute, redirect } from "@tanstack/react-router";
 import { z } from "zod/mini";
 import { offers } from "@/api/catalogue";
-import { homeOf } from "@/app/pages";
 import { StartPage } from "@/features/visitor/start-page";
 
 export const Route = createFileRoute("/_public/")({
   // what a provider answers with when it did not sign in
   validateSearch: z.object({ sign_in_error: z.optional(z.catch(z.string(), "sign-in-failed")) }),
-  beforeLoad: ({ context, search }) => {
-    if (context.caller) throw redirect({ to: homeOf(context.caller), replace: true });
+  beforeLoad: async ({ context, search }) => {
+    if (context.caller) {
+      const { homeOf } = await import("@/app/pages");
+      throw redirect({ to: homeOf(context.caller), replace: true });
+    }
     if (search.sign_in_error) throw redirect({ to: "/sign-in", search, replace: true });
   },
   // without prices the page is still of use

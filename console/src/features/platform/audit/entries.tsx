@@ -8,8 +8,8 @@ import { Empty } from "@/ui/page";
 import { type Column, Table } from "@/ui/table";
 import { PersonLink } from "../parts/links";
 import { RowsFooter } from "../parts/rows-footer";
+import type { Log } from "./logs";
 import { useLogWords } from "./page";
-import type { Log } from "./queries";
 
 type Row = LogEntry<Log>;
 

@@ -5,7 +5,8 @@ import { FilterBar, FilterLinks } from "@/ui/filter-links";
 import { PageHead } from "@/ui/page";
 import { TenantFilter } from "../parts/tenant-filter";
 import { EntryTable } from "./entries";
-import { entries, type Log, logs } from "./queries";
+import { type Log, logs } from "./logs";
+import { entries } from "./queries";
 import { Verification } from "./verification";
 
 const route = getRouteApi("/_app/admin/audit");

@@ -12,9 +12,7 @@ import {
 } from "@/api/generated/operations";
 import type { TenantId } from "@/api/generated/types";
 import { auditPages } from "@/domain/audit/newest";
-
-export const logs = ["identity", "gpu", "stock", "storage", "jobs"] as const;
-export type Log = (typeof logs)[number];
+import type { Log } from "./logs";
 
 const lists = {
   identity: listPlatformAuditEntries,

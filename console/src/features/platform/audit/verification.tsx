@@ -10,8 +10,9 @@ import { ErrorLine } from "@/ui/error";
 import { Panel } from "@/ui/page";
 import { StateMark } from "@/ui/state";
 import { useTenantName } from "../parts/names";
+import { type Log, logs } from "./logs";
 import { useLogWords } from "./page";
-import { type Log, logs, verifications } from "./queries";
+import { verifications } from "./queries";
 
 type Verdicts = { log: Log; result: AuditVerification }[];
 

@@ -12,7 +12,8 @@ import { FilterBar } from "@/ui/filter-links";
 import { Empty, Panel } from "@/ui/page";
 import { SearchField } from "@/ui/search-field";
 import { Select } from "@/ui/select";
-import { health, levels, platformLogs } from "./queries";
+import { levels } from "./levels";
+import { health, platformLogs } from "./queries";
 
 const route = getRouteApi("/_app/admin/health/logs");
 

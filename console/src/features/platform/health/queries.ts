@@ -19,8 +19,6 @@ export const isolation = queryOptions({
   queryFn: ({ signal }) => call(getPlatformIsolation, {}, { signal }),
 });
 
-export const levels = ["error", "warn", "info", "debug", "trace"] as const satisfies LogLevel[];
-
 export interface LogFilter {
   module?: string | undefined;
   level?: LogLevel | undefined;

@@ -13,7 +13,8 @@ import { FindFooter } from "../parts/find-footer";
 import { TenantFilter } from "../parts/tenant-filter";
 import { DeleteStorageDialog } from "./delete";
 import { storages } from "./queries";
-import { storageStanding, storageStates } from "./standing";
+import { storageStanding } from "./standing";
+import { storageStates } from "./states";
 import { StorageTable } from "./table";
 
 const route = getRouteApi("/_app/admin/storages/");

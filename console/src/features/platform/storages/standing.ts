@@ -2,8 +2,6 @@ import type { StorageState } from "@/api/generated/types";
 import type { PlainKey } from "@/i18n";
 import type { Mark } from "@/ui/state";
 
-export const storageStates = ["available", "pending", "resizing", "failed", "deleting"] as const;
-
 export const storageStanding: Record<StorageState, { mark: Mark; word: PlainKey }> = {
   available: { mark: "runs", word: "fleet.available" },
   pending: { mark: "moves", word: "fleet.pending" },

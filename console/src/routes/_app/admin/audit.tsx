@@ -1,8 +1,9 @@
 import { createFileRoute } from "@tanstack/react-router";
 import { z } from "zod/mini";
 import type { TenantId } from "@/api/generated/types";
+import { logs } from "@/features/platform/audit/logs";
 import { AuditPage } from "@/features/platform/audit/page";
-import { entries, logs } from "@/features/platform/audit/queries";
+import { entries } from "@/features/platform/audit/queries";
 import { needWords } from "@/i18n";
 
 const tenant = z.pipe(

@@ -3,11 +3,10 @@ import { z } from "zod/mini";
 import { budget, storages } from "@/api/catalogue";
 import { instances } from "@/api/instances/queries";
 import { tenantOf } from "@/app/needs-tenant";
+import { groupings, periods } from "@/features/usage/choices";
 import { deletedInstances } from "@/features/usage/names";
 import { UsagePage } from "@/features/usage/page";
-import { periods } from "@/features/usage/period";
 import { usage } from "@/features/usage/queries";
-import { groupings } from "@/features/usage/report";
 import { needWords } from "@/i18n";
 
 const day = z.optional(z.catch(z.optional(z.string().check(z.regex(/^\d{4}-\d\d-\d\d$/))), undefined));

@@ -1,7 +1,8 @@
 import { createFileRoute } from "@tanstack/react-router";
 import { z } from "zod/mini";
+import { levels } from "@/features/platform/health/levels";
 import { LogsPage } from "@/features/platform/health/logs";
-import { levels, platformLogs } from "@/features/platform/health/queries";
+import { platformLogs } from "@/features/platform/health/queries";
 
 export const Route = createFileRoute("/_app/admin/health/logs")({
   validateSearch: z.object({

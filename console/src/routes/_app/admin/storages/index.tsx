@@ -3,7 +3,7 @@ import { z } from "zod/mini";
 import type { TenantId } from "@/api/generated/types";
 import { StoragesPage } from "@/features/platform/storages/page";
 import { storages } from "@/features/platform/storages/queries";
-import { storageStates } from "@/features/platform/storages/standing";
+import { storageStates } from "@/features/platform/storages/states";
 import { needWords } from "@/i18n";
 
 const tenant = z.pipe(

@@ -1,7 +1,7 @@
 import { createFileRoute, useParams, useSearch } from "@tanstack/react-router";
 import { z } from "zod/mini";
 import type { InstanceId } from "@/api/generated/types";
-import { ranges } from "@/api/instances/details";
+import { ranges } from "@/api/instances/ranges";
 import { OverviewPage } from "@/features/instance/overview";
 
 export const Route = createFileRoute("/_app/instances/$id/")({

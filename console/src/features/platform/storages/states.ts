@@ -1,0 +1,1 @@
+export const storageStates = ["available", "pending", "resizing", "failed", "deleting"] as const;
