@@ -14,7 +14,7 @@ const PATIENCE = 1500;
 export function useKeys({ onPalette, onHelp }: { onPalette: () => void; onHelp: () => void }) {
   const navigate = useNavigate();
   const me = useMe();
-  const went = useRef(0);
+  const went = useRef(Number.NEGATIVE_INFINITY);
   const press = useEffectEvent((event: KeyboardEvent) => {
     if ((event.metaKey || event.ctrlKey) && event.key.toLowerCase() === "k") {
       event.preventDefault();
@@ -31,7 +31,7 @@ export function useKeys({ onPalette, onHelp }: { onPalette: () => void; onHelp: 
       if (event.key === "g") went.current = event.timeStamp;
       return;
     }
-    went.current = 0;
+    went.current = Number.NEGATIVE_INFINITY;
     event.preventDefault();
   });
   useEffect(() => {
