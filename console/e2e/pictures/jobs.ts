@@ -15,11 +15,11 @@ const loaded = (page: Page) =>
 
 /** Everything that comes into view has been seen. */
 async function seen(page: Page) {
-  await page.locator("main img").first().waitFor();
   for (let at = 0; at < 4; at++) {
     await page.mouse.wheel(0, 900);
     await loaded(page);
   }
+  await page.locator("main img").first().waitFor();
   await page.evaluate(() => scrollTo(0, 0));
 }
 
@@ -117,7 +117,7 @@ export const jobPictures: Picture[] = [
       await page.locator("main [role=combobox]").first().click();
       await page.getByRole("option").nth(1).click();
       await page.getByRole("listbox").waitFor({ state: "hidden" });
-      await page.locator("main form button[type=button]").first().click();
+      await page.locator("main form button[type=button]:not([role=combobox])").first().click();
       await page.locator("main form summary").click();
       await page.locator("[name='max_cost.amount']").fill("0.0001");
       await quoted(page);

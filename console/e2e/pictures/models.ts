@@ -5,7 +5,7 @@ import type { Picture } from "./picture";
 const goTo = (list: string, name: string) => async (page: Page) => {
   await page.getByRole("link", { name, exact: true }).first().click();
   await page.waitForURL(new RegExp(`${list}/[a-z]+_`));
-  await page.getByRole("heading", { level: 1 }).waitFor();
+  await page.getByRole("heading", { level: 1, name }).waitFor();
 };
 
 const ofModel = (name: string, suffix: string, open?: Picture["open"], whole?: false): Picture => ({

@@ -13,7 +13,7 @@ import {
   listPools,
   quoteJob,
 } from "@/api/generated/operations";
-import type { JobId, NewJob } from "@/api/generated/types";
+import type { JobId, JobState, NewJob } from "@/api/generated/types";
 import { inTurn } from "@/lib/turns";
 import { askedAt, type JobFilter, jobKeys, newestJob } from "./cache";
 
@@ -40,6 +40,17 @@ export const jobs = (filter: JobFilter = {}) =>
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next_cursor,
   });
+
+export const jobStates = [
+  "queued",
+  "assigned",
+  "running",
+  "cancelling",
+  "succeeded",
+  "failed",
+  "cancelled",
+  "expired",
+] as const satisfies JobState[];
 
 /** States of jobs that have not ended. The API filters by one at a time. */
 export const openStates = ["running", "cancelling", "assigned", "queued"] as const;

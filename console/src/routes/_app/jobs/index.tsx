@@ -1,25 +1,14 @@
 import { createFileRoute } from "@tanstack/react-router";
 import { z } from "zod/mini";
 import type { JobId } from "@/api/generated/types";
-import { jobs, openStates } from "@/api/jobs/queries";
+import { jobStates, jobs, openStates } from "@/api/jobs/queries";
 import { tenantOf } from "@/app/needs-tenant";
 import { JobsPage } from "@/features/jobs/page";
 import { needWords } from "@/i18n";
 
-const states = [
-  "queued",
-  "assigned",
-  "running",
-  "cancelling",
-  "succeeded",
-  "failed",
-  "cancelled",
-  "expired",
-] as const;
-
 export const Route = createFileRoute("/_app/jobs/")({
   validateSearch: z.object({
-    state: z.optional(z.catch(z.optional(z.enum(states)), undefined)),
+    state: z.optional(z.catch(z.optional(z.enum(jobStates)), undefined)),
     kind: z.optional(z.catch(z.optional(z.enum(["training", "generation", "batch"])), undefined)),
     level: z.optional(z.catch(z.optional(z.enum(["urgent", "ordinary", "background"])), undefined)),
     group: z.optional(z.catch(z.optional(z.string()), undefined)),

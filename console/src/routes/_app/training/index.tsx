@@ -1,24 +1,13 @@
 import { createFileRoute } from "@tanstack/react-router";
 import { z } from "zod/mini";
-import { jobs } from "@/api/jobs/queries";
+import { jobStates, jobs } from "@/api/jobs/queries";
 import { models } from "@/api/models";
 import { tenantOf } from "@/app/needs-tenant";
 import { TrainingsPage } from "@/features/training/page";
 import { needWords } from "@/i18n";
 
-const states = [
-  "queued",
-  "assigned",
-  "running",
-  "cancelling",
-  "succeeded",
-  "failed",
-  "cancelled",
-  "expired",
-] as const;
-
 export const Route = createFileRoute("/_app/training/")({
-  validateSearch: z.object({ state: z.optional(z.catch(z.optional(z.enum(states)), undefined)) }),
+  validateSearch: z.object({ state: z.optional(z.catch(z.optional(z.enum(jobStates)), undefined)) }),
   beforeLoad: async () => {
     await Promise.all([needWords("jobs"), needWords("training")]);
   },
