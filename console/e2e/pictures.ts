@@ -27,7 +27,7 @@ const looks = [
   { look: "narrow", theme: "light", language: "en", width: 390 },
 ] as const;
 
-test.use({ expected: [0, 401, 404, 412, 422] });
+test.use({ expected: [0, 401, 404, 409, 412, 422] });
 
 for (const { name, path, person, open, whole = true } of pictures)
   for (const { look, width, ...rest } of looks)

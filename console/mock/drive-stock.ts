@@ -1,4 +1,4 @@
-import type { Operation, StockChange, StockRow, UnitId } from "../src/api/generated/types";
+import type { Operation, StockChange, StockRow, StockUnitDetail, UnitId } from "../src/api/generated/types";
 import { nextId, now, type World } from "./world.ts";
 
 /** How long the cluster takes for all units of a change, in milliseconds. */
@@ -8,7 +8,12 @@ const STEPS = 8;
 
 type Kind = "add_stock" | "remove_stock";
 
-export function record(world: World, kind: Kind, row: StockRow, { count }: StockChange): Operation {
+export function record(
+  world: World,
+  kind: Kind,
+  row: StockRow,
+  { count }: Pick<StockChange, "count">,
+): Operation {
   const operation: Operation = {
     id: nextId(world, "op"),
     kind,
@@ -112,4 +117,28 @@ export function remove(row: StockRow, operation: Operation, count: number) {
     (removed) => tell(operation, { removed, percent: Math.floor((100 * removed) / count) }),
     () => finish(operation, "succeeded"),
   );
+}
+
+/** The operations that remove a unit by its name. */
+const removals = new WeakMap<StockUnitDetail, Operation>();
+
+/** Takes one unit out; the cluster follows. Again while it goes, it is the same operation. */
+export function removeUnit(world: World, row: StockRow, unit: StockUnitDetail): Operation {
+  const open = removals.get(unit);
+  if (open) return open;
+  const operation = record(world, "remove_stock", row, { count: 1 });
+  removals.set(unit, operation);
+  if (unit.state === "inactive") row.inactive -= 1;
+  else row.available -= 1;
+  row.total -= 1;
+  Object.assign(unit, { state: "removing", reason: null, message: null, since: now() });
+  inSteps(
+    1,
+    (removed) => tell(operation, { removed, percent: 100 }),
+    () => {
+      world.units = world.units.filter((it) => it !== unit);
+      finish(operation, "succeeded");
+    },
+  );
+  return operation;
 }

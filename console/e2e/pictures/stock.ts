@@ -95,6 +95,34 @@ export const stock: Picture[] = [
   { name: "stock-none", path: "/admin/stock?name=zzz", person },
   { name: "units", path: "/admin/units", person, open: rows },
   { name: "units-inactive", path: "/admin/units?state=inactive", person, open: rows },
+  { name: "units-node", path: "/admin/units?node=uk1-gpu-03&tenant_id=ten_none", person },
+  {
+    name: "units-menu",
+    path: "/admin/units?state=used",
+    person,
+    whole: false,
+    open: async (page) => {
+      await rows(page);
+      await page.getByRole("row").nth(2).getByRole("button").click();
+      await page.getByRole("menu").waitFor();
+    },
+  },
+  {
+    name: "units-remove",
+    path: "/admin/units?state=inactive",
+    person,
+    whole: false,
+    open: async (page) => {
+      await rows(page);
+      await page.request.post("/mock/provoke", {
+        data: { operation: "removeStockUnit", slug: "unit-in-use" },
+      });
+      await page.getByRole("button", { name: /unit_/ }).first().click();
+      await page.getByRole("menuitem").last().click();
+      await page.getByRole("alertdialog").getByRole("button").last().click();
+      await page.getByRole("alert").filter({ hasText: /./ }).first().waitFor();
+    },
+  },
   {
     name: "unit",
     path: "/admin/units?state=used",
@@ -173,6 +201,26 @@ export const stock: Picture[] = [
   },
   { name: "datacenters", path: "/admin/datacenters", person },
   { name: "datacenter", path: "/admin/datacenters", person, open: follow("us-1") },
+  {
+    name: "datacenter-week",
+    path: "/admin/datacenters",
+    person,
+    open: async (page) => {
+      await follow("uk-1")(page);
+      await page.goto(`${page.url()}?period=week`);
+      await page.getByRole("img").first().waitFor();
+    },
+  },
+  {
+    name: "datacenter-year",
+    path: "/admin/datacenters",
+    person,
+    open: async (page) => {
+      await follow("de-2")(page);
+      await page.goto(`${page.url()}?period=year&gpu_spec=3080-small-4-1`);
+      await page.getByRole("img").first().waitFor();
+    },
+  },
   { name: "datacenter-draining", path: "/admin/datacenters", person, open: follow("sg-1") },
   {
     name: "datacenter-drain",

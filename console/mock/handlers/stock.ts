@@ -1,10 +1,12 @@
-import type { Operation, StockChange, StockRow } from "../../src/api/generated/types";
-import { add, record, remove } from "../drive-stock.ts";
+import type { Operation, StockChange, StockRow, UnitId } from "../../src/api/generated/types";
+import { capacityOf } from "../capacity-seed.ts";
+import { add, record, remove, removeUnit } from "../drive-stock.ts";
 import type { Handlers } from "../handlers.ts";
 import { asAdmin } from "../match.ts";
 import { pageOf } from "../page.ts";
 import { type Context, Refusal, Reply } from "../types.ts";
 import { settleUnits } from "../units.ts";
+import { now } from "../world.ts";
 
 type Changing = Context & { body: StockChange };
 
@@ -75,6 +77,24 @@ function removeStock(context: Changing): Reply<Operation> {
   return new Reply(operation, 202, { location: `/v1/stock-operations/${operation.id}` });
 }
 
+function removeStockUnit(context: Context & { path: { id: UnitId } }): Reply<Operation> {
+  asAdmin(context);
+  const { world } = context;
+  settleUnits(world);
+  const unit = world.units.find((it) => it.id === context.path.id);
+  const row = world.stock.find(
+    (it) => it.gpu_spec.id === unit?.gpu_spec.id && it.datacenter.id === unit.datacenter.id,
+  );
+  if (!unit || !row) throw new Refusal("not-found");
+  if (unit.holder)
+    throw new Refusal("unit-in-use", {
+      detail: `The instance ${unit.holder.instance_id} holds this unit.`,
+      members: { instance_id: unit.holder.instance_id },
+    });
+  const operation = removeUnit(world, row, unit);
+  return new Reply(operation, 202, { location: `/v1/stock-operations/${operation.id}` });
+}
+
 export const stockHandlers = {
   listStock: ({ world, query }) => {
     const rows = world.stock
@@ -103,6 +123,17 @@ export const stockHandlers = {
     if (!found) throw new Refusal("not-found");
     return found;
   },
+  getStockCapacity: (context) => {
+    asAdmin(context);
+    const { world, query } = context;
+    const rows = world.stock
+      .filter((it) => !query.gpu_spec || is(it.gpu_spec, query.gpu_spec))
+      .filter((it) => !query.datacenter || is(it.datacenter, query.datacenter));
+    const step = query.step ?? "hour";
+    const to = query.to ? Date.parse(query.to) : Date.parse(now());
+    const from = query.from ? Date.parse(query.from) : to - (step === "hour" ? 1 : 30) * 86_400_000;
+    return capacityOf(rows, { step, from, to });
+  },
   listStockRepairs: (context) => {
     asAdmin(context);
     settleUnits(context.world);
@@ -115,12 +146,16 @@ export const stockHandlers = {
     const units = world.units
       .filter((it) => !query.gpu_spec || is(it.gpu_spec, query.gpu_spec))
       .filter((it) => !query.datacenter || is(it.datacenter, query.datacenter))
-      .filter((it) => !query.state || it.state === query.state);
+      .filter((it) => !query.state || it.state === query.state)
+      .filter((it) => !query.node || it.node === query.node)
+      .filter((it) => !query.instance_id || it.holder?.instance_id === query.instance_id)
+      .filter((it) => !query.tenant_id || it.holder?.tenant_id === query.tenant_id);
     return pageOf(
       units.map(({ history: _, ...unit }) => unit),
       query,
     );
   },
+  removeStockUnit,
   getStockUnit: (context) => {
     asAdmin(context);
     settleUnits(context.world);

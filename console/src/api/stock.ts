@@ -7,6 +7,7 @@ import {
   getPlatformHealth,
   getPlatformIsolation,
   getService,
+  getStockCapacity,
   getStockUnit,
   getStorageSpec,
   listGpuSpecPrices,
@@ -17,7 +18,15 @@ import {
   listStorageSpecs,
   listTenants,
 } from "./generated/operations";
-import type { GpuSpecId, ImageId, StorageSpecId, UnitId, UnitState } from "./generated/types";
+import type {
+  GpuSpecId,
+  ImageId,
+  InstanceId,
+  StorageSpecId,
+  TenantId,
+  UnitId,
+  UnitState,
+} from "./generated/types";
 
 /** As many operations may be in progress: the first page has all of them. */
 const OPERATIONS = 50;
@@ -50,6 +59,9 @@ export interface UnitFilter {
   gpu_spec?: string | undefined;
   datacenter?: string | undefined;
   state?: UnitState | undefined;
+  node?: string | undefined;
+  instance_id?: InstanceId | undefined;
+  tenant_id?: TenantId | undefined;
 }
 
 export const stockUnits = (filter: UnitFilter) =>
@@ -67,6 +79,31 @@ export const stockUnit = (id: UnitId) =>
     queryKey: ["stock-unit", id],
     staleTime: 5_000,
     queryFn: ({ signal }) => call(getStockUnit, { path: { id } }, { signal }),
+  });
+
+/** Days of each period, and how finely it is read. */
+const capacityPeriods = {
+  day: { days: 1, step: "hour" },
+  week: { days: 7, step: "hour" },
+  month: { days: 30, step: "day" },
+  year: { days: 365, step: "day" },
+} as const;
+export type CapacityPeriod = keyof typeof capacityPeriods;
+export const capacityPeriodNames = ["day", "week", "month", "year"] as const satisfies CapacityPeriod[];
+
+/** How many units there were until now. */
+export const stockCapacity = (
+  filter: { datacenter: string; gpu_spec?: string | undefined },
+  period: CapacityPeriod,
+) =>
+  queryOptions({
+    queryKey: ["stock-capacity", filter, period],
+    staleTime: 60_000,
+    queryFn: ({ signal }) => {
+      const { days, step } = capacityPeriods[period];
+      const from = new Date(Date.now() - days * 86_400_000).toISOString();
+      return call(getStockCapacity, { query: { ...filter, step, from } }, { signal });
+    },
   });
 
 /** Retired ones too. */

@@ -220,6 +220,7 @@ const OPERATIONS: &[(&str, Scope, Scope)] = {
         ("stock-operations", PlatformRead, PlatformWrite),
         ("stock-units", PlatformRead, PlatformWrite),
         ("stock-repairs", PlatformRead, PlatformWrite),
+        ("stock-capacity", PlatformRead, PlatformWrite),
         ("platform", PlatformRead, PlatformWrite),
         ("platform-audit", PlatformRead, PlatformWrite),
         ("platform-instance-audit", PlatformRead, PlatformWrite),

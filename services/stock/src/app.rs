@@ -10,8 +10,8 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    AppState, NAME, audit_log, claim, clean_up, comparison, config::Config, datacenter, event, gpu_spec,
-    hold_back, metrics::StockMetrics, offer, operation, queue, repair, silence, stock, unit,
+    AppState, NAME, audit_log, capacity, claim, clean_up, comparison, config::Config, datacenter, event,
+    gpu_spec, hold_back, metrics::StockMetrics, offer, operation, queue, repair, silence, stock, unit,
 };
 
 /// The service in one process.
@@ -66,6 +66,7 @@ impl App {
         state.events.start(workers, NAME);
         queue::heal::start(state, workers);
         hold_back::reconcile::start(state, workers);
+        capacity::measure::start(state, workers);
         clean_up::start(state, workers);
         self.audit.start(&state.db, &self.process, NAME);
         state.auth().verifier.start(workers, NAME);
@@ -91,6 +92,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(offer::http::routes())
         .merge(stock::http::routes())
         .merge(unit::http::routes())
+        .merge(capacity::http::routes())
         .merge(repair::http::routes())
         .merge(operation::http::routes())
         .merge(event::http::routes())

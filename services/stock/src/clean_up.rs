@@ -6,7 +6,7 @@ use std::time::Duration;
 use service::{Round, Workers};
 
 use crate::{
-    AppState, claim, comparison, queue,
+    AppState, capacity, claim, comparison, queue,
     repair::{self, Finding, RepairKind},
     stock,
 };
@@ -64,6 +64,8 @@ async fn clean_up(state: &AppState) -> anyhow::Result<Round> {
     let recalls = claim::interruptible_store::forget(&mut tx, LIMIT).await?;
     let operations = operations::prune(&mut tx, LIMIT).await?;
     let grants = queue::store::GRANTS.delete_old(&mut tx, GRANTS_KEPT, 1000).await?;
+    let counts = capacity::store::forget(&mut tx, LIMIT).await?;
     tx.commit().await?;
-    Ok(Round::of(keys.max(waits).max(recalls).max(operations).max(grants), LIMIT.unsigned_abs()))
+    let most = keys.max(waits).max(recalls).max(operations).max(grants).max(counts);
+    Ok(Round::of(most, LIMIT.unsigned_abs()))
 }

@@ -54,6 +54,8 @@ pub struct StockConfig {
     pub max_open_operations: u32,
     /// Seconds between two full comparisons of a cluster with its units.
     pub compare_every_seconds: u32,
+    /// Seconds between two counts of the units for the capacity over time.
+    pub measure_every_seconds: u32,
     /// Units of one cluster that are reconciled at a time.
     pub cluster_concurrency: usize,
     /// Seconds after which a call to a cluster is given up.
@@ -74,6 +76,7 @@ impl Default for StockConfig {
             hold_deadline_seconds: 60,
             max_open_operations: 50,
             compare_every_seconds: 120,
+            measure_every_seconds: 60,
             cluster_concurrency: 16,
             cluster_timeout_seconds: 5,
             interruptible_hold_back: 1,
@@ -86,6 +89,10 @@ impl Default for StockConfig {
 impl StockConfig {
     pub(crate) fn compare_every(&self) -> Duration {
         seconds(self.compare_every_seconds)
+    }
+
+    pub(crate) fn measure_every(&self) -> Duration {
+        seconds(self.measure_every_seconds)
     }
 
     pub(crate) fn cluster_timeout(&self) -> Duration {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use api::{FieldError, Problem, ProblemType};
+use ids::InstanceId;
 use sqlx::error::ErrorKind;
 
 use crate::claim::Exhausted;
@@ -40,6 +41,12 @@ pub enum Error {
         gpu_spec: String,
         /// Name of the datacenter.
         datacenter: String,
+    },
+    /// An instance has the unit.
+    #[error("the unit is in use")]
+    UnitInUse {
+        /// The instance that holds it; none: one occupies it without a claim.
+        instance: Option<InstanceId>,
     },
     /// As many operations of this kind are in progress as may be.
     #[error("{open} operations are in progress")]
@@ -109,6 +116,13 @@ impl From<Error> for Problem {
             )
             .next(format!("Remove at most {free} units, or wait until instances release theirs."))
             .with("free", free),
+            Error::UnitInUse { instance } => {
+                let detail = match instance {
+                    Some(instance) => format!("The instance {instance} holds this unit."),
+                    None => "An instance occupies this unit.".to_owned(),
+                };
+                Self::new(ProblemType::UnitInUse, detail).with("instance_id", instance)
+            }
             Error::TooManyOperations { limit, open } => Self::new(
                 ProblemType::TooManyOperations,
                 format!("{open} operations of this kind are in progress; {limit} may be."),

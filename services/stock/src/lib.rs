@@ -9,12 +9,14 @@
 //! - [`mod@unit`]: units, their objects in the clusters, and what the clusters report;
 //! - `comparison`: the full comparison of a cluster with its units;
 //! - [`stock`]: the list of stock, additions and removals;
+//! - [`capacity`]: how many units there were over time;
 //! - [`hold_back`]: how many units interruptible claims leave;
 //! - [`claim`]: claims and releases;
 //! - [`event`]: what happens to the stock, as a stream.
 //!
 //! What runs in a unit is decided by the gpu service.
 
+pub mod capacity;
 pub mod claim;
 pub mod datacenter;
 pub mod event;

@@ -11,6 +11,7 @@ import type {
   BucketCredential,
   Budget,
   BudgetTerms,
+  CapacityStep,
   CreatedUpload,
   CreatedWorker,
   Credentials,
@@ -187,6 +188,7 @@ import type {
   SshEndpoint,
   SshKey,
   SshKeyId,
+  StockCapacity,
   StockChange,
   StockEvent,
   StockUnitDetail,
@@ -666,6 +668,12 @@ export const getService = /* @__PURE__ */ operation<{ path: { id: ImageId } }, S
 /** Returns host, port and host key of the SSH endpoint. */
 export const getSsh = /* @__PURE__ */ operation<Record<string, never>, SshEndpoint>("GET", "/v1/ssh");
 
+/**
+ * Returns how many units were available, inactive and used over time, by the hour or the day. They are counted every
+ * minute. Hours are kept for 62 days, days for three years, also of specifications and datacenters that are deleted since.
+ */
+export const getStockCapacity = /* @__PURE__ */ operation<{ query?: { gpu_spec?: string; datacenter?: string; step?: CapacityStep; from?: Timestamp; to?: Timestamp } }, StockCapacity>("GET", "/v1/stock-capacity");
+
 /** Returns an addition or removal of stock. The members of its `progress` are those of `StockProgress`. */
 export const getStockOperation = /* @__PURE__ */ operation<{ path: { id: OperationId } }, Operation>("GET", "/v1/stock-operations/{id}");
 
@@ -1001,7 +1009,7 @@ export const listStockOperations = /* @__PURE__ */ operation<{ query?: { limit?:
 export const listStockRepairs = /* @__PURE__ */ operation<{ query?: { limit?: number; cursor?: string } }, PageRepair>("GET", "/v1/stock-repairs");
 
 /** Lists units in the order of their addition, with the holders of all tenants. */
-export const listStockUnits = /* @__PURE__ */ operation<{ query?: { gpu_spec?: string; datacenter?: string; state?: UnitState; limit?: number; cursor?: string } }, PageStockUnit>("GET", "/v1/stock-units");
+export const listStockUnits = /* @__PURE__ */ operation<{ query?: { gpu_spec?: string; datacenter?: string; state?: UnitState; node?: string; instance_id?: InstanceId; tenant_id?: TenantId; limit?: number; cursor?: string } }, PageStockUnit>("GET", "/v1/stock-units");
 
 /** Lists who changed storages and credentials of the tenant, newest first. For owners. */
 export const listStorageAuditEntries = /* @__PURE__ */ operation<{ query?: { limit?: number; cursor?: string } }, PageAuditEntry>("GET", "/v1/storage-audit");
@@ -1112,6 +1120,12 @@ export const removeMember = /* @__PURE__ */ operation<{ path: { id: TenantId; us
  * succeeds when they are gone from the cluster.
  */
 export const removeStock = /* @__PURE__ */ operation<{ headers?: { "Idempotency-Key"?: string }; body: StockChange }, Operation>("POST", "/v1/stock/removals");
+
+/**
+ * Removes this unit from the stock, unless an instance has claimed or occupies it. The operation succeeds when the unit is gone
+ * from the cluster. While the unit is being removed, a repetition returns that operation; afterwards there is no such unit.
+ */
+export const removeStockUnit = /* @__PURE__ */ operation<{ path: { id: UnitId }; headers?: { "Idempotency-Key"?: string } }, Operation>("DELETE", "/v1/stock-units/{id}");
 
 /** Removes the second factor, with a code of it or a recovery code. */
 export const removeTotp = /* @__PURE__ */ operation<{ headers?: { "Idempotency-Key"?: string }; body: TotpCode }, void>("POST", "/v1/me/totp/remove");

@@ -118,6 +118,8 @@ export const problems = {
   "datacenter-draining": { status: 409, title: "Datacenter is draining" },
   /** Remove at most as many units as are free, or wait until instances release theirs. */
   "stock-in-use": { status: 409, title: "Not enough free units" },
+  /** Stop or delete the instance, or wait until it releases the unit, then remove the unit again. */
+  "unit-in-use": { status: 409, title: "Unit in use" },
   /** Choose one of the alternatives, or retry when another instance has stopped. */
   "stock-exhausted": { status: 409, title: "No free unit" },
   /** Release the other unit first. */
@@ -276,6 +278,10 @@ export interface ProblemMembers {
     free?: number | null;
     /** Units that are idle now (Operator API). */
     available?: number | null;
+  };
+  "unit-in-use": {
+    /** Instance that holds the unit, or null if one occupies it without a claim. */
+    instance_id?: string | null;
   };
   "stock-exhausted": {
     /** Free units of other specifications or in other datacenters. */

@@ -360,6 +360,30 @@ export interface BudgetTerms {
   at_limit?: BudgetAction;
 }
 
+/** A step of the period. */
+export interface CapacityPoint {
+  /** When the step begins. The last one may not be over. */
+  at: Timestamp;
+  units: CapacityUnits | null;
+}
+
+/** Length of the steps of a period. */
+export type CapacityStep = "hour" | "day";
+
+/** Units in a step of time. Averages have two decimals. */
+export interface CapacityUnits {
+  /** Units that could be claimed, on average. */
+  available: number;
+  /** Units that could not be claimed, on average. */
+  inactive: number;
+  /** Units that instances had claimed and kept, on average. */
+  used: number;
+  /** Sum of the three. */
+  total: number;
+  /** Fewest units that could be claimed at one time. Of several specifications or datacenters, the sum of their lows. */
+  least_available: number;
+}
+
 /** Why the interval of a closed run was changed. */
 export type Correction = "late_evidence" | "cluster_history" | "missed_run" | "unproven_run";
 
@@ -3700,6 +3724,7 @@ export type ProblemType =
   | "https://atelier.dev/problems/datacenter-in-use"
   | "https://atelier.dev/problems/datacenter-draining"
   | "https://atelier.dev/problems/stock-in-use"
+  | "https://atelier.dev/problems/unit-in-use"
   | "https://atelier.dev/problems/stock-exhausted"
   | "https://atelier.dev/problems/already-claimed"
   | "https://atelier.dev/problems/stock-not-held"
@@ -4467,6 +4492,18 @@ export type SshSessionId = string & { readonly __id: "SshSessionId" };
 /** The stage of a key. */
 export type Stage = "next" | "active" | "retiring" | "ended";
 
+/** Units over time. */
+export interface StockCapacity {
+  /** Length of the steps. */
+  step: CapacityStep;
+  /** Beginning of the first step: the requested one, rounded down. */
+  from: Timestamp;
+  /** End of the last step. */
+  to: Timestamp;
+  /** One for each step, oldest first. */
+  points: CapacityPoint[];
+}
+
 /** An addition to, or removal from, the stock. */
 export interface StockChange {
   /** Name or id of the specification. */
@@ -5061,6 +5098,13 @@ export interface UnitChanged {
 
 /** Stock unit id. */
 export type UnitId = string & { readonly __id: "UnitId" };
+
+/** Unit in use. */
+export type UnitInUseProblem = Problem & {
+    type?: "https://atelier.dev/problems/unit-in-use";
+    /** Instance that holds the unit, or null if one occupies it without a claim. */
+    instance_id?: string;
+  };
 
 /** Why a unit does not hold its resources, has no object in its cluster, or failed in an operation. */
 export type UnitReason =

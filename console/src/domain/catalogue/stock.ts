@@ -2,7 +2,7 @@ import type { DatacenterRef, GpuSpecRef, Operation, StockRow, UnitReason } from 
 import type { StockCounts } from "@/ui/stock-bar";
 
 /** A row by its specification and datacenter, as addresses name it. */
-export const rowKey = ({ gpu_spec, datacenter }: Pick<StockRow, "gpu_spec" | "datacenter">) =>
+export const rowKey = ({ gpu_spec, datacenter }: { gpu_spec: GpuSpecRef; datacenter: DatacenterRef }) =>
   `${gpu_spec.name}@${datacenter.name}`;
 
 export function totalsOf(rows: readonly StockRow[]): StockCounts & { total: number } {

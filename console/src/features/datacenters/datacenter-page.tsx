@@ -18,6 +18,7 @@ import { DatacenterMenu } from "./menu";
 import { DatacenterMark } from "./page";
 import { Standing } from "./standing";
 
+const Capacity = lazy(() => import("./capacity/section"));
 const EditDialog = lazy(() => import("./edit"));
 
 const route = getRouteApi("/_app/admin/datacenters/$id");
@@ -31,7 +32,8 @@ export function DatacenterPage() {
   const place = useLoaded(datacenter(id));
   const rows = useLoaded(stock).filter((row) => row.datacenter.id === id);
   const total = totalsOf(rows);
-  const show = (dialog: "edit" | undefined) => void navigate({ search: { open: dialog }, replace: true });
+  const show = (dialog: "edit" | undefined) =>
+    void navigate({ search: (old) => ({ ...old, open: dialog }), replace: true });
   const labels = labelsText(place.labels).replaceAll("\n", ", ");
   return (
     <>
@@ -81,6 +83,9 @@ export function DatacenterPage() {
           </ul>
         </Panel>
       </Section>
+      <Suspense fallback={<div className="h-60" />}>
+        <Capacity datacenter={place.name} rows={rows} />
+      </Suspense>
       <Suspense>
         {open === "edit" && (
           <EditDialog key={place.id} id={id} units={total.total} onClose={() => show(undefined)} />

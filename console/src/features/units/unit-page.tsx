@@ -1,19 +1,24 @@
 import { useQuery } from "@tanstack/react-query";
-import { getRouteApi, Link } from "@tanstack/react-router";
+import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
 import type { PastHolder, StockUnitDetail } from "@/api/generated/types";
 import { useLoaded, useLoadedPages } from "@/api/query";
 import { stockRepairs, stockUnit, tenantNames } from "@/api/stock";
 import { RepairList } from "@/domain/catalogue/repair-list";
+import { rowKey } from "@/domain/catalogue/stock";
 import { unitMarks, useUnitWords } from "@/domain/catalogue/unit-state";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
+import { shortId } from "@/lib/ids";
 import { formatDuration } from "@/lib/time";
 import { CopyBox } from "@/ui/copy";
 import { Fact, Facts } from "@/ui/facts";
 import { Id } from "@/ui/id";
+import { ActionMenu } from "@/ui/menu";
 import { PageHead, Panel, Row, Section } from "@/ui/page";
 import { StateMark } from "@/ui/state";
 import { type Column, Table } from "@/ui/table";
+import { RemovalDialog, useWhyNotRemoved } from "./removal";
 
 const route = getRouteApi("/_app/admin/units/$id");
 
@@ -22,6 +27,9 @@ export function UnitPage() {
   const words = useUnitWords();
   const { time } = useFormat();
   const { id } = route.useParams();
+  const navigate = useNavigate();
+  const [asks, setAsks] = useState(false);
+  const whyNot = useWhyNotRemoved();
   const unit = useLoaded(stockUnit(id));
   const repairs = useLoadedPages(stockRepairs)
     .data.pages.flatMap((page) => page.items)
@@ -32,6 +40,29 @@ export function UnitPage() {
         title={unit.name}
         up={{ label: t("stock.unitsTitle"), link: { to: "/admin/units" } }}
         mark={<StateMark mark={unitMarks[unit.state]}>{words.state(unit.state)}</StateMark>}
+        actions={
+          <ActionMenu
+            label={t("stock.actionsOf", { unit: shortId(unit.id) })}
+            entries={[
+              {
+                key: "stock",
+                label: t("stock.toItsStock"),
+                onSelect: () =>
+                  void navigate({
+                    to: "/admin/stock",
+                    search: { edit: rowKey(unit) },
+                  }),
+              },
+              {
+                key: "remove",
+                label: t("stock.removeUnit"),
+                danger: true,
+                disabled: whyNot(unit),
+                onSelect: () => setAsks(true),
+              },
+            ]}
+          />
+        }
       >
         {unit.message ??
           (unit.reason
@@ -59,7 +90,14 @@ export function UnitPage() {
         </Fact>
         <Fact label={t("stock.node")}>
           {unit.node ? (
-            <span className="font-mono text-xs leading-5">{unit.node}</span>
+            <Link
+              to="/admin/units"
+              search={{ node: unit.node }}
+              title={t("stock.onNode", { node: unit.node })}
+              className="font-mono text-ultra text-xs leading-5 hover:underline"
+            >
+              {unit.node}
+            </Link>
           ) : (
             `– ${t("stock.noNode")}`
           )}
@@ -89,16 +127,7 @@ export function UnitPage() {
           <RepairList items={repairs} />
         </Section>
       )}
-      <p className="mt-6 max-w-[68ch] text-ink-3 text-sm">
-        {t("stock.removeUnitHint")}{" "}
-        <Link
-          to="/admin/stock"
-          search={{ edit: `${unit.gpu_spec.name}@${unit.datacenter.name}` }}
-          className="text-ultra underline"
-        >
-          {t("stock.toItsStock")}
-        </Link>
-      </p>
+      {asks && <RemovalDialog unit={unit} onClose={() => setAsks(false)} />}
     </>
   );
 }

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
+import { getRouteApi, Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import type { StockUnit } from "@/api/generated/types";
 import { tenantNames } from "@/api/stock";
@@ -8,23 +8,47 @@ import { useText } from "@/i18n";
 import { useNow } from "@/lib/clock";
 import { useFormat } from "@/lib/format";
 import { shortId } from "@/lib/ids";
+import { ActionMenu } from "@/ui/menu";
 import { StateMark } from "@/ui/state";
 import { type Column, Table } from "@/ui/table";
+import { useWhyNotRemoved } from "./removal";
+
+const route = getRouteApi("/_app/admin/units/");
+
+/** A filter by what is in the cell, beside the filter that there is. */
+const also = "block truncate hover:text-ultra hover:underline max-md:min-h-6";
 
 export function UnitTable({
   items,
   empty,
   onEnd,
+  onRemove,
 }: {
   items: readonly StockUnit[];
   empty: ReactNode;
   onEnd: (() => void) | undefined;
+  onRemove: (unit: StockUnit) => void;
 }) {
   const { t } = useText();
   const now = useNow();
   const { relative } = useFormat();
   const since = (unit: StockUnit) => (
     <span className="num block truncate text-ink-3 text-xs">{relative(unit.since, now)}</span>
+  );
+  const whyNot = useWhyNotRemoved();
+  const menu = (unit: StockUnit) => (
+    <ActionMenu
+      label={t("stock.actionsOf", { unit: shortId(unit.id) })}
+      entries={[
+        {
+          key: "remove",
+          label: t("stock.removeUnit"),
+          danger: true,
+          disabled: whyNot(unit),
+          onSelect: () => onRemove(unit),
+        },
+      ]}
+    />
   );
   const columns: Column<StockUnit>[] = [
     { key: "unit", label: t("stock.unit"), width: "minmax(6rem, 1fr)", cell: (unit) => <Name unit={unit} /> },
@@ -59,6 +83,7 @@ export function UnitTable({
       cell: (unit) => <HolderCell unit={unit} />,
     },
     { key: "since", label: t("stock.since"), width: "minmax(5rem, 6.5rem)", end: true, cell: since },
+    { key: "menu", label: t("stock.actions"), width: "1.75rem", hiddenLabel: true, cell: menu },
   ];
   return (
     <Table
@@ -76,7 +101,10 @@ export function UnitTable({
               <Name unit={unit} />
               <span className="block truncate font-mono text-ink-3 text-xs">{unit.gpu_spec.name}</span>
             </span>
-            {since(unit)}
+            <span className="flex items-center gap-2">
+              {since(unit)}
+              {menu(unit)}
+            </span>
           </div>
           <State unit={unit} />
           <div className="grid grid-cols-2 gap-3">
@@ -115,11 +143,21 @@ function State({ unit }: { unit: StockUnit }) {
 
 function Node({ unit }: { unit: StockUnit }) {
   const { t } = useText();
+  const filter = route.useSearch();
   return (
     <span className="block min-w-0 text-xs">
-      <span className="block truncate font-mono" title={unit.node ? undefined : t("stock.noNode")}>
-        {unit.node ?? "–"}
-      </span>
+      {unit.node ? (
+        <Link
+          to="/admin/units"
+          search={{ ...filter, node: unit.node }}
+          title={t("stock.onNode", { node: unit.node })}
+          className={`${also} font-mono`}
+        >
+          {unit.node}
+        </Link>
+      ) : (
+        <span title={t("stock.noNode")}>–</span>
+      )}
       <span className="block truncate text-ink-3">{unit.datacenter.name}</span>
     </span>
   );
@@ -140,11 +178,20 @@ function Gpus({ unit }: { unit: StockUnit }) {
 }
 
 function HolderCell({ unit: { holder } }: { unit: StockUnit }) {
+  const { t } = useText();
+  const filter = route.useSearch();
   const { data: names } = useQuery(tenantNames);
   if (!holder) return <span className="text-ink-3 text-xs">–</span>;
   return (
     <span className="block min-w-0 text-xs">
-      <span className="block truncate">{names?.get(holder.tenant_id) ?? shortId(holder.tenant_id)}</span>
+      <Link
+        to="/admin/units"
+        search={{ ...filter, tenant_id: holder.tenant_id }}
+        title={t("stock.allOfHolder")}
+        className={also}
+      >
+        {names?.get(holder.tenant_id) ?? shortId(holder.tenant_id)}
+      </Link>
       <span className="block truncate font-mono text-ink-3" title={holder.instance_id}>
         {shortId(holder.instance_id)}
       </span>

@@ -7,6 +7,8 @@ export const problems = {
   "name-taken": "This name is taken. Choose another.",
   "changed-meanwhile":
     "Somebody else has changed this meanwhile. Reload the page and make your change again.",
+  "unit-in-use":
+    "An instance has this unit. Stop or delete the instance, or wait until it releases the unit, then remove the unit again.",
   internal: "Something broke on our side. Try again; if it stays so, send us the request id.",
   unavailable: "A part of the platform does not answer. Try again in a few seconds.",
   "no-answer": "The answer took too long. Try again: what you did is not done twice.",

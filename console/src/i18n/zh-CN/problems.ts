@@ -7,6 +7,7 @@ export const problems: Full["problems"] = {
   "invalid-field": "有内容填写不正确，请看下方说明。",
   "name-taken": "该名称已被使用，请换一个。",
   "changed-meanwhile": "其他人刚刚修改过。请刷新页面后重新修改。",
+  "unit-in-use": "该单元正被实例使用。请停止或删除该实例，或等待其释放单元后再移除。",
   internal: "服务出错了。请重试；如仍失败，请把请求 ID 发给我们。",
   unavailable: "平台的部分服务暂无响应，请几秒后重试。",
   "no-answer": "响应超时。请重试，操作不会重复执行。",

@@ -52,3 +52,9 @@ export function lastOf(values: Values): number {
   for (let i = values.length - 1; i >= 0; i--) if (values[i] !== null) return i;
   return -1;
 }
+
+/** The highest number of an axis: a multiple of `step` that is not below `most`. */
+export const nice = (most: number, step: number) => Math.max(step, Math.ceil(most / step) * step);
+
+export const mostOf = (...of: (Values | null)[]) =>
+  Math.max(0, ...of.flatMap((values) => values ?? []).filter((value) => value !== null));

@@ -217,6 +217,9 @@ problems! {
     StockInUse = CONFLICT "stock-in-use", "Not enough free units",
         "Remove at most as many units as are free, or wait until instances release theirs.",
         { free: integer "Units that are free now.", available: integer "Units that are idle now (Operator API)." };
+    UnitInUse = CONFLICT "unit-in-use", "Unit in use",
+        "Stop or delete the instance, or wait until it releases the unit, then remove the unit again.",
+        { instance_id: string "Instance that holds the unit, or null if one occupies it without a claim." };
     StockExhausted = CONFLICT "stock-exhausted", "No free unit",
         "Choose one of the alternatives, or retry when another instance has stopped.",
         { alternatives: array "Free units of other specifications or in other datacenters.",

@@ -100,7 +100,7 @@ pub(super) struct Route {
 }
 
 /// The collections under `/v1/` and their services. No other collection exists.
-const COLLECTIONS: [(&str, Service); 58] = [
+const COLLECTIONS: [(&str, Service); 59] = [
     ("sessions", Service::Identity),
     ("me", Service::Identity),
     ("tenants", Service::Identity),
@@ -117,6 +117,7 @@ const COLLECTIONS: [(&str, Service); 58] = [
     ("stock-events", Service::Stock),
     ("stock-units", Service::Stock),
     ("stock-repairs", Service::Stock),
+    ("stock-capacity", Service::Stock),
     ("platform-stock-audit", Service::Stock),
     ("services", Service::Gpu),
     ("instance-audit", Service::Gpu),

@@ -1,8 +1,8 @@
 //! `/v1/stock-operations`.
 
-use api::{Json, Operation, Page, PageParams, Path, Problem, ProblemType, Query};
+use api::{Json, Operation, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
 use auth::Admin;
-use axum::extract::State;
+use axum::{extract::State, http::StatusCode};
 use ids::OperationId;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -11,6 +11,12 @@ use crate::{AppState, Error};
 
 pub(crate) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(list_stock_operations)).routes(routes!(get_stock_operation))
+}
+
+/// The answer to a request that has begun the operation.
+pub(crate) fn accepted(operation: &Operation) -> Result<Reply, Problem> {
+    let location = format!("/v1/stock-operations/{}", operation.id);
+    Ok(Reply::json(StatusCode::ACCEPTED, operation)?.location(location))
 }
 
 /// Lists additions and removals of stock, newest first.

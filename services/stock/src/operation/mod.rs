@@ -2,8 +2,10 @@
 //! done by the reconciler of units; it reports each unit's step here.
 
 pub(crate) mod http;
+mod limit;
 mod model;
 pub(crate) mod settle;
 pub(crate) mod store;
 
+pub(crate) use limit::check_open;
 pub use model::{ChangeKind, FailedUnit, StockProgress};

@@ -85,6 +85,25 @@ pub(crate) async fn find(conn: &mut PgConnection, id: OperationId) -> sqlx::Resu
     Ok(Some(operation))
 }
 
+/// Finds the open operation that removes a unit.
+pub(crate) async fn find_open_removal(
+    conn: &mut PgConnection,
+    unit: UnitId,
+) -> sqlx::Result<Option<Operation>> {
+    let id = sqlx::query_scalar!(
+        "select o.id from operation_units u join operations o on o.id = u.operation_id
+         where u.unit_id = $1 and u.step in ('asked', 'made') and o.kind = 'remove_stock' and o.finished_at is null
+         order by o.id desc limit 1",
+        unit as UnitId,
+    )
+    .fetch_optional(&mut *conn)
+    .await?;
+    match id {
+        Some(id) => find(conn, id).await,
+        None => Ok(None),
+    }
+}
+
 /// Returns operations before `before` with their progress now, newest first.
 pub(crate) async fn list(
     conn: &mut PgConnection,

@@ -44,15 +44,6 @@ impl Target {
     }
 }
 
-/// Refuses a change while as many of its kind as may be are in progress. Other changes of stock wait until this
-/// transaction ends.
-async fn check_open(conn: &mut PgConnection, config: &StockConfig, kind: ChangeKind) -> Result<(), Error> {
-    operation::store::lock_open(&mut *conn).await?;
-    let (open, limit) =
-        (operation::store::count_open(conn, kind).await?, i64::from(config.max_open_operations));
-    if open < limit { Ok(()) } else { Err(Error::TooManyOperations { limit, open }) }
-}
-
 /// Adds units, which count as failed if they are not held in time.
 pub(super) async fn add(
     conn: &mut PgConnection,
@@ -66,7 +57,7 @@ pub(super) async fn add(
     if !target.datacenter.takes_stock() {
         return Err(Error::DatacenterDraining);
     }
-    check_open(&mut *conn, config, ChangeKind::AddStock).await?;
+    operation::check_open(&mut *conn, config, ChangeKind::AddStock).await?;
     let units: Vec<UnitId> = (0..change.count).map(|_| UnitId::new()).collect();
     unit::store::insert(&mut *conn, &units, target.gpu_spec.id, target.datacenter.id).await?;
     let progress = target.progress(change.count);
@@ -81,7 +72,7 @@ pub(super) async fn remove(
     change: &StockChange,
 ) -> Result<Operation, Error> {
     let target = Target::find(&mut *conn, change).await?;
-    check_open(&mut *conn, config, ChangeKind::RemoveStock).await?;
+    operation::check_open(&mut *conn, config, ChangeKind::RemoveStock).await?;
     let units =
         unit::store::take_out(&mut *conn, target.gpu_spec.id, target.datacenter.id, change.count).await?;
     let free = i64::try_from(units.len()).unwrap_or(i64::MAX);

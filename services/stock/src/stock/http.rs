@@ -2,7 +2,7 @@
 
 use api::{Checks, IdempotencyKey, Json, Operation, Page, PageParams, Problem, ProblemType, Query, Reply};
 use auth::{Admin, User};
-use axum::{extract::State, http::StatusCode};
+use axum::extract::State;
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -12,7 +12,7 @@ use super::{
     model::{MAX_UNITS, StockChange, StockRow},
     store::{self, After},
 };
-use crate::AppState;
+use crate::{AppState, operation::http::accepted};
 
 pub(crate) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(list_stock)).routes(routes!(add_stock)).routes(routes!(remove_stock))
@@ -66,11 +66,6 @@ impl StockChange {
         checks.within("/count", self.count, 1, MAX_UNITS);
         checks.finish()
     }
-}
-
-fn accepted(operation: &Operation) -> Result<Reply, Problem> {
-    let location = format!("/v1/stock-operations/{}", operation.id);
-    Ok(Reply::json(StatusCode::ACCEPTED, operation)?.location(location))
 }
 
 /// Adds units to the stock. They become available when the cluster holds their resources; the operation reports how

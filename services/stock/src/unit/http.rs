@@ -1,21 +1,24 @@
 //! `/v1/stock-units`.
 
-use api::{Checks, Json, Page, PageParams, Path, Problem, ProblemType, Query};
+use api::{
+    Checks, IdempotencyKey, Json, Operation, Page, PageParams, Path, Problem, ProblemType, Query, Reply,
+};
 use auth::Admin;
 use axum::extract::State;
-use ids::UnitId;
+use ids::{InstanceId, TenantId, UnitId};
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     model::{StockUnit, StockUnitDetail, UnitState},
+    removal,
     store::{self, UnitFilter},
 };
-use crate::{AppState, Error, datacenter, gpu_spec};
+use crate::{AppState, Error, datacenter, gpu_spec, operation::http::accepted};
 
 pub(crate) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(list_stock_units)).routes(routes!(get_stock_unit))
+    OpenApiRouter::new().routes(routes!(list_stock_units)).routes(routes!(get_stock_unit, remove_stock_unit))
 }
 
 /// Narrows the list.
@@ -29,6 +32,12 @@ struct UnitQuery {
     datacenter: Option<String>,
     /// Only units in this state.
     state: Option<UnitState>,
+    /// Only units on this node. Clusters may have nodes of the same name.
+    node: Option<String>,
+    /// Only the unit that this instance holds.
+    instance_id: Option<InstanceId>,
+    /// Only units that instances of this tenant hold.
+    tenant_id: Option<TenantId>,
     /// Largest number of items.
     #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<u32>,
@@ -48,9 +57,16 @@ async fn list_stock_units(
     let mut checks = Checks::default();
     checks.text("gpu_spec", query.gpu_spec.as_deref());
     checks.text("datacenter", query.datacenter.as_deref());
+    checks.text("node", query.node.as_deref());
     checks.finish()?;
     let mut tx = state.db.admin().await?;
-    let mut filter = UnitFilter { state: query.state, ..UnitFilter::default() };
+    let mut filter = UnitFilter {
+        state: query.state,
+        node: query.node,
+        instance: query.instance_id,
+        tenant: query.tenant_id,
+        ..UnitFilter::default()
+    };
     if let Some(reference) = &query.gpu_spec {
         let Some(found) = gpu_spec::store::find_by_reference(&mut tx, reference).await? else {
             return Ok(Json(Page::last(Vec::new())));
@@ -82,4 +98,25 @@ async fn get_stock_unit(
     let unit = store::find(&mut tx, id).await?.ok_or(Error::NotFound)?;
     let history = store::history(&mut tx, id).await?;
     Ok(Json(StockUnitDetail { unit, history }))
+}
+
+/// Removes this unit from the stock, unless an instance has claimed or occupies it. The operation succeeds when the unit is gone
+/// from the cluster. While the unit is being removed, a repetition returns that operation; afterwards there is no such unit.
+#[utoipa::path(delete, path = "/v1/stock-units/{id}", tag = "stock",
+    params(("id" = UnitId, Path, description = "Unit id"), IdempotencyKey),
+    responses((status = 202, description = "Accepted; follow the operation", body = Operation)),
+    extensions(("x-problems" = json!([
+        ProblemType::NotFound, ProblemType::UnitInUse, ProblemType::TooManyOperations
+    ]))),
+)]
+async fn remove_stock_unit(
+    State(state): State<AppState>,
+    Admin(admin): Admin,
+    key: IdempotencyKey,
+    Path(id): Path<UnitId>,
+) -> Result<Reply, Problem> {
+    key.once(state.db.admin().await?, admin.user, &(), async |conn| {
+        accepted(&removal::remove(conn, &state.config, id).await?)
+    })
+    .await
 }

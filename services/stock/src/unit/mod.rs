@@ -9,6 +9,7 @@ pub(crate) mod http;
 mod model;
 pub(crate) mod object;
 pub(crate) mod reconcile;
+mod removal;
 pub(crate) mod store;
 pub(crate) mod watch;
 

@@ -57,17 +57,17 @@ impl From<Row> for StockUnit {
     }
 }
 
-/// A checked query for units with the names of their specification and datacenter. Three queries share the columns
+/// A checked query for units with the names of their specification and datacenter. The queries share the columns
 /// and joins.
 macro_rules! query_units {
-    ($tail:literal $(, $param:expr)* $(,)?) => {
+    ($($tail:literal)+ $(, $param:expr)* $(,)?) => {
         sqlx::query_as!(
             Row,
             "select u.id, u.gpu_spec_id, s.name as gpu_spec_name, u.datacenter_id, d.name as datacenter_name, u.state,
                  u.reason, u.message, u.node, u.gpu_uuids, u.since, u.created_at, u.holder_instance, u.holder_tenant,
                  u.holder_since
              from units u join gpu_specs s on s.id = u.gpu_spec_id join datacenters d on d.id = u.datacenter_id "
-                + $tail
+                $(+ $tail)+
             $(, $param)*
         )
     };
@@ -79,45 +79,53 @@ pub(crate) struct UnitFilter {
     pub(crate) gpu_spec: Option<GpuSpecId>,
     pub(crate) datacenter: Option<DatacenterId>,
     pub(crate) state: Option<UnitState>,
+    pub(crate) node: Option<String>,
+    pub(crate) instance: Option<InstanceId>,
+    pub(crate) tenant: Option<TenantId>,
 }
 
-/// Returns units after `after`, in the order of their addition. The units of one specification are read along
-/// `unit_places`, all units along the primary key.
+/// Returns units after `after`, in the order of their addition. What a holder has is read along the indexes of holders,
+/// units on a node or of a specification along `unit_places`, all units along the primary key.
 pub(crate) async fn list(
     conn: &mut PgConnection,
     filter: &UnitFilter,
     after: Option<UnitId>,
     limit: i64,
 ) -> sqlx::Result<Vec<StockUnit>> {
-    let rows = match filter.gpu_spec {
-        Some(spec) => {
+    macro_rules! list_units {
+        ($first:literal, after $position:literal) => {
             query_units!(
-                "join unit_places p on p.unit_id = u.id
-                 where p.gpu_spec_id = $5 and ($1::uuid is null or u.datacenter_id = $1)
-                   and ($2::text is null or u.state = $2) and ($3::uuid is null or p.unit_id > $3)
-                 order by p.unit_id limit $4",
-                filter.datacenter as Option<DatacenterId>,
-                filter.state as Option<UnitState>,
+                $first
+                $position
+                " > coalesce($1::uuid, '00000000-0000-0000-0000-000000000000')
+                         and ($3::uuid is null or u.holder_instance = $3)
+                         and ($4::uuid is null or u.holder_tenant = $4) and ($5::text is null or u.node = $5)
+                         and ($6::uuid is null or u.gpu_spec_id = $6)
+                         and ($7::uuid is null or u.datacenter_id = $7) and ($8::text is null or u.state = $8)
+                       order by u.id limit $2",
                 after as Option<UnitId>,
                 limit,
-                spec as GpuSpecId,
+                filter.instance as Option<InstanceId>,
+                filter.tenant as Option<TenantId>,
+                filter.node.as_deref(),
+                filter.gpu_spec as Option<GpuSpecId>,
+                filter.datacenter as Option<DatacenterId>,
+                filter.state as Option<UnitState>,
             )
             .fetch_all(conn)
             .await?
-        }
-        None => {
-            query_units!(
-                "where ($1::uuid is null or u.datacenter_id = $1) and ($2::text is null or u.state = $2)
-                   and ($3::uuid is null or u.id > $3)
-                 order by u.id limit $4",
-                filter.datacenter as Option<DatacenterId>,
-                filter.state as Option<UnitState>,
-                after as Option<UnitId>,
-                limit,
-            )
-            .fetch_all(conn)
-            .await?
-        }
+        };
+    }
+    let rows = if filter.instance.is_some() {
+        list_units!("where u.holder_instance = $3 and ", after "u.id")
+    } else if filter.tenant.is_some() {
+        list_units!("where u.holder_tenant = $4 and ", after "u.id")
+    } else if filter.node.is_some() {
+        list_units!("join unit_places p on p.unit_id = u.id where p.node = $5 and ", after "p.unit_id")
+    } else if filter.gpu_spec.is_some() {
+        list_units!("join unit_places p on p.unit_id = u.id where p.gpu_spec_id = $6 and ", after "p.unit_id")
+    } else {
+        list_units!("where ", after "u.id")
     };
     Ok(rows.into_iter().map(Into::into).collect())
 }
@@ -194,6 +202,24 @@ pub(crate) async fn take_out(
         attempt.rollback().await?;
     }
     Ok(taken)
+}
+
+/// Takes a unit out of stock that no instance has claimed or occupies, or that is being removed already, and enqueues it
+/// for deletion. Returns false if there is no such unit. Waits for a transaction that is writing the unit.
+pub(crate) async fn take_out_one(conn: &mut PgConnection, id: UnitId) -> sqlx::Result<bool> {
+    let taken = sqlx::query!(
+        "update units set state = 'removing', since = case when state = 'removing' then since else now() end,
+             wake_at = now(), failures = 0, reason = null, message = null
+         where id = $1 and (state in ('making', 'inactive', 'available') and not occupied or state = 'removing')",
+        id as UnitId,
+    )
+    .execute(&mut *conn)
+    .await?;
+    if taken.rows_affected() == 0 {
+        return Ok(false);
+    }
+    QUEUE.notify(conn).await?;
+    Ok(true)
 }
 
 async fn try_take_out(

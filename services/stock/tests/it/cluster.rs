@@ -225,6 +225,40 @@ async fn a_removal_waits_until_the_objects_are_gone() {
 }
 
 #[tokio::test]
+async fn a_named_unit_and_no_other_is_removed_from_the_cluster() {
+    let cluster = Cluster::start().await;
+    let world = world(&cluster).await;
+    let replica = world.replica().await;
+    let _ = replica.spec("a", "1").await;
+    let _ = replica.datacenter("uk-1").await;
+    let addition = replica.add("a", "uk-1", 3).await;
+    let objects = cluster.until(3).await;
+    // one does not hold yet: its addition waits for it
+    cluster.hold(&objects[..2]).await;
+    cluster.say_more(&objects[2].name_any(), false, "Unschedulable", json!({})).await;
+    replica.until_numbers([2, 1, 0, 3]).await;
+    let unit = unit_id(&objects[2]);
+    let path = format!("/v1/stock-units/{unit}");
+    let removal = replica.admin.key("one").delete(&path).await.expect(202).str("id").to_owned();
+    let ended = replica.ended(&removal).await;
+    assert_eq!((&ended["state"], &ended["progress"]["removed"]), (&json!("succeeded"), &json!(1)));
+    let addition = replica.ended(&addition).await;
+    assert_eq!(addition["state"], "failed");
+    assert_eq!(addition["progress"]["failed"][0]["reason"], "removed");
+    let mut left: Vec<_> = cluster.until(2).await.iter().map(ResourceExt::name_any).collect();
+    left.sort();
+    let mut kept: Vec<_> = objects[..2].iter().map(ResourceExt::name_any).collect();
+    kept.sort();
+    assert_eq!(left, kept);
+    // the same request tells the same; there is no unit for another
+    assert_eq!(replica.admin.key("one").delete(&path).await.expect(202).str("id"), removal);
+    replica.admin.delete(&path).await.expect_problem(404, "not-found");
+    replica.admin.get(&path).await.expect_problem(404, "not-found");
+    assert_eq!(replica.numbers().await, [2, 0, 0, 2]);
+    world.assert_sound().await;
+}
+
+#[tokio::test]
 async fn an_addition_survives_the_death_of_a_replica() {
     let cluster = Cluster::start().await;
     let mut world = world(&cluster).await;

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
 
+mod capacity;
 mod catalogue;
 mod claims;
 mod cluster;
@@ -16,4 +17,5 @@ mod silence;
 mod stock;
 mod subjects;
 mod supervision;
+mod units;
 mod world;

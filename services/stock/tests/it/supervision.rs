@@ -22,6 +22,7 @@ async fn the_service_works_after_a_panic_in_each_worker() {
         names,
         [
             "stock.audit",
+            "stock.capacity",
             "stock.clean_up",
             "stock.compare.main",
             "stock.counts",

@@ -1,13 +1,10 @@
 import type { GpuSpec, InstanceMetrics, Metric } from "@/api/generated/types";
 import { useText } from "@/i18n";
-import { type Graph, type Line, lastOf, type Values } from "@/ui/charts/graph";
+import { type Graph, type Line, lastOf, mostOf, nice, type Values } from "@/ui/charts/graph";
 import { missingOf, valuesOf } from "../series";
 
 const GIB = 1024 ** 3;
 const percent = (value: number) => `${Math.round(value)} %`;
-const nice = (most: number, step: number) => Math.max(step, Math.ceil(most / step) * step);
-const mostOf = (...of: (Values | null)[]) =>
-  Math.max(0, ...of.flatMap((values) => values ?? []).filter((value) => value !== null));
 
 /** The four charts of an instance, from what its sources know. */
 export function useGraphs(data: InstanceMetrics, spec: GpuSpec | undefined): Graph[] {

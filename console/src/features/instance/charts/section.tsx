@@ -8,12 +8,12 @@ import { type Range, ranges } from "@/api/instances/ranges";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
 import { Chart } from "@/ui/charts/chart";
+import { timeAxis } from "@/ui/charts/time-axis";
 import { ErrorLine } from "@/ui/error";
 import { Panel, Section } from "@/ui/page";
 import { Segmented } from "@/ui/segmented";
 import { gapsOf, timesOf } from "../series";
 import { useGraphs } from "./graphs";
-import { timeAxis } from "./time-axis";
 
 const SOON = 15_000;
 const LATER = 60_000;

@@ -18,13 +18,14 @@ pub(crate) enum Right {
 }
 
 /// Collections for administrators only.
-const PLATFORM: [&str; 7] = [
+const PLATFORM: [&str; 8] = [
     "users",
     "signing-keys",
     "tenant-operations",
     "stock-operations",
     "stock-units",
     "stock-repairs",
+    "stock-capacity",
     "platform",
 ];
 

@@ -1,0 +1,35 @@
+//! The removal of one unit, in the transaction of its request.
+
+use api::Operation;
+use ids::UnitId;
+use sqlx::PgConnection;
+
+use super::{model::StockUnit, store};
+use crate::{
+    Error,
+    config::StockConfig,
+    operation::{self, ChangeKind, StockProgress},
+};
+
+/// Removes a unit that no instance has. Returns the operation that removes it: an open one, if there is any.
+pub(super) async fn remove(
+    conn: &mut PgConnection,
+    config: &StockConfig,
+    id: UnitId,
+) -> Result<Operation, Error> {
+    operation::store::lock_open(&mut *conn).await?;
+    if let Some(open) = operation::store::find_open_removal(&mut *conn, id).await? {
+        return Ok(open);
+    }
+    operation::check_open(&mut *conn, config, ChangeKind::RemoveStock).await?;
+    let is_taken = store::take_out_one(&mut *conn, id).await?;
+    let unit: StockUnit = store::find(&mut *conn, id).await?.ok_or(Error::NotFound)?;
+    if !is_taken {
+        return Err(Error::UnitInUse { instance: unit.holder.map(|holder| holder.instance_id) });
+    }
+    let progress = StockProgress::new(1, unit.gpu_spec, unit.datacenter);
+    let operation =
+        operation::store::insert(&mut *conn, ChangeKind::RemoveStock, &progress, &[id], None).await?;
+    operation::store::abandon(conn, &[id], operation.id).await?;
+    Ok(operation)
+}
