@@ -26,7 +26,7 @@ use crate::{
     door::{Attempt, Error, Phase, Progress, Refused, Session, StopReason, Work},
     engine::{ENGINE_FAILED, Failure},
     fault, gang,
-    output::{Log, outputs},
+    output::{Log, open, outputs, read_end, read_file},
     supervisor,
     work::{self, cannot_begin, left},
 };
@@ -39,9 +39,9 @@ const GRACE: Duration = Duration::from_secs(15);
 const STOPPED: i32 = 75;
 const INVALID: i32 = 2;
 /// What of a program's error output is reported, in bytes.
-const TAIL: usize = 500;
+const TAIL: u64 = 500;
 /// Where a fault is looked for in it, in bytes.
-const FAULTS: usize = 4096;
+const FAULTS: u64 = 4096;
 
 /// A program that is started for each attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -205,7 +205,7 @@ impl Running<'_> {
     /// Uploads the checkpoint. A failure costs work, not the attempt.
     async fn save(&self) {
         let Some(step) = progress(self.folder.path()).checkpoint.filter(|_| self.leads) else { return };
-        let saved = match fs::read(self.folder.path().join("checkpoint")) {
+        let saved = match read_file(&self.folder.path().join("checkpoint")) {
             Ok(content) => self.session.checkpoint(self.attempt, step, content).await,
             Err(error) => Err(Error::Unavailable(error.into())),
         };
@@ -292,7 +292,7 @@ impl Running<'_> {
             .iter()
             .map(|Refused { name, reason }| format!("not delivered: {name}: {reason}\n"))
             .collect();
-        let log = File::options().append(true).open(self.folder.path().join("log"));
+        let log = open(&self.folder.path().join("log"), File::options().append(true));
         if let Err(error) = log.and_then(|mut log| log.write_all(lines.as_bytes())) {
             tracing::warn!(%error, "cannot write the log");
         }
@@ -307,9 +307,9 @@ impl Running<'_> {
     }
 
     /// The last bytes of what a program has written.
-    fn tail(&self, bytes: usize) -> String {
-        let text = fs::read(self.folder.path().join("log")).unwrap_or_default();
-        String::from_utf8_lossy(&text[text.len().saturating_sub(bytes)..]).replace('\0', "")
+    fn tail(&self, bytes: u64) -> String {
+        let text = read_end(&self.folder.path().join("log"), bytes).unwrap_or_default();
+        String::from_utf8_lossy(&text).replace('\0', "")
     }
 }
 
@@ -394,7 +394,7 @@ fn read(text: &str) -> Line {
 }
 
 fn progress(folder: &Path) -> Line {
-    fs::read_to_string(folder.join("progress")).map(|text| read(&text)).unwrap_or_default()
+    read_file(&folder.join("progress")).map(|text| read(&String::from_utf8_lossy(&text))).unwrap_or_default()
 }
 
 /// Has a program write a checkpoint and end. Returns whether it has done so; otherwise it is killed. What it has started ends with

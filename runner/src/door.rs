@@ -129,6 +129,7 @@ pub(crate) struct Input {
     /// Of the upload, result or model; the steps of a checkpoint.
     pub(crate) id: Value,
     pub(crate) name: String,
+    bytes: u64,
     /// In hexadecimal, if it is known.
     sha256: Option<String>,
     /// Of the content that was seen when the file was ready. A service of the previous release does not tell it.
@@ -373,8 +374,7 @@ impl Session {
         }?;
         let is_right =
             input.sha256.as_ref().is_none_or(|hash| *hash == hex::encode(Sha256::digest(&content)));
-        let other = || missing(format!("{} has other content than was announced.", input.name));
-        is_right.then_some(content).ok_or_else(other)
+        is_right.then_some(content).ok_or_else(|| other_content(input))
     }
 
     async fn fetch_once(&self, input: &Input) -> Result<Bytes, Error> {
@@ -387,7 +387,7 @@ impl Session {
         match answer.status() {
             StatusCode::PRECONDITION_FAILED => Err(missing(format!("{} was replaced.", input.name))),
             StatusCode::NOT_FOUND => Err(missing(format!("{} is not there any more.", input.name))),
-            _ => accepted(answer).await?.bytes().await.map_err(lost),
+            _ => content(accepted(answer).await?, input).await,
         }
     }
 
@@ -487,6 +487,24 @@ fn missing(detail: String) -> Error {
     Error::Refused { code: "input-missing".to_owned(), detail }
 }
 
+fn other_content(input: &Input) -> Error {
+    missing(format!("{} has other content than was announced.", input.name))
+}
+
+/// Reads a file of the announced size. One that its tenant has replaced may have any, and is not read further.
+async fn content(mut answer: Response, input: &Input) -> Result<Bytes, Error> {
+    let mut content = Vec::new();
+    while let Some(part) =
+        answer.chunk().await.map_err(|error| Error::Unavailable(error.without_url().into()))?
+    {
+        content.extend_from_slice(&part);
+        if content.len() as u64 > input.bytes {
+            return Err(other_content(input));
+        }
+    }
+    if content.len() as u64 == input.bytes { Ok(content.into()) } else { Err(other_content(input)) }
+}
+
 impl Error {
     /// The error when a fresh address was refused, too.
     fn lasting(self) -> Self {
@@ -528,7 +546,67 @@ fn sendable(message: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    };
+
+    use tokio::{
+        io::{AsyncReadExt as _, AsyncWriteExt as _},
+        net::TcpListener,
+    };
+
     use super::*;
+
+    /// An object store that sends this head, and then parts of 64 KiB until nobody reads. Returns its URL, and a count of the parts.
+    async fn endless(head: &'static str, part: Vec<u8>) -> (String, Arc<AtomicUsize>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/object", listener.local_addr().unwrap());
+        let counted = Arc::new(AtomicUsize::new(0));
+        let sent = Arc::clone(&counted);
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let _ = stream.read(&mut [0; 4096]).await;
+                let _ = stream.write_all(head.as_bytes()).await;
+                while stream.write_all(&part).await.is_ok() {
+                    sent.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        });
+        (url, counted)
+    }
+
+    #[tokio::test]
+    async fn a_file_that_was_replaced_is_not_read_further_than_it_should_be() {
+        const PART: usize = 65_536;
+        let chunk = [format!("{PART:x}\r\n").into_bytes(), vec![b'x'; PART], b"\r\n".to_vec()].concat();
+        for (head, part) in [
+            ("HTTP/1.1 200 OK\r\ncontent-length: 1099511627776\r\n\r\n", vec![b'x'; PART]),
+            ("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n", chunk),
+        ] {
+            let (url, parts) = endless(head, part).await;
+            let base = Url::parse("http://127.0.0.1:9/").unwrap();
+            let door = Door::new(reqwest::Client::new(), base, String::new().into(), Duration::from_secs(60));
+            let session = Session { door, number: 1 };
+            let input = Input {
+                id: json!("art_1"),
+                name: "0.png".to_owned(),
+                bytes: 100_000,
+                sha256: None,
+                etag: None,
+                url,
+            };
+            let attempt = Attempt { job_id: JobId::new(), attempt: 1 };
+            let fetched = tokio::time::timeout(Duration::from_secs(30), session.fetch(attempt, &input)).await;
+            let refused = fetched.expect("it is not read to its end").unwrap_err();
+            assert!(
+                matches!(&refused, Error::Refused { code, .. } if code == "input-missing"),
+                "{refused:?}"
+            );
+            // what the kernel buffers is read by nobody
+            assert!(parts.load(Ordering::Relaxed) < 1_000, "{head}");
+        }
+    }
 
     #[test]
     fn a_message_fits() {

@@ -10,6 +10,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use unicode_normalization::UnicodeNormalization as _;
 use url::Url;
 
 use crate::fault::{self, Fault};
@@ -204,7 +205,8 @@ impl WebUi {
             .get("sd-models")
             .await
             .map_err(|error| Failure::of_engine(format!("The engine does not list its models: {error}")))?;
-        let found = all.into_iter().find(|one| one.model_name == name).map(|one| one.title);
+        // a file of macOS has the same name in another form
+        let found = all.into_iter().find(|one| one.model_name.nfc().eq(name.nfc())).map(|one| one.title);
         found.ok_or_else(|| Failure::of_job("model-missing", format!("The worker has no model {name}.")))
     }
 
@@ -388,7 +390,9 @@ mod tests {
                 if stream.read_exact(&mut vec![0; length]).await.is_err() {
                     continue;
                 }
-                let models = (200, r#"[{"title":"other.safetensors","model_name":"other"}]"#);
+                let models = r#"[{"title":"other.safetensors","model_name":"other"},
+                                 {"title":"modele.safetensors","model_name":"mode\u0300le"}]"#;
+                let models = (200, models);
                 let (status, body) = if head.starts_with("GET") { models } else { answers.next().unwrap() };
                 let length = body.len();
                 let answer = format!(
@@ -420,6 +424,18 @@ mod tests {
         assert!(!is_killed(&engine, "default").await);
         assert!(!is_killed(&engine, "other").await);
         assert!(is_killed(&engine, "default").await, "the WebUI goes back to its default");
+    }
+
+    #[tokio::test]
+    async fn a_checkpoint_has_the_same_name_in_each_form() {
+        let engine = engine(vec![MADE, MADE]).await;
+        for model in ["mod\u{e8}le", "mode\u{300}le"] {
+            let parameters = json!({ "prompt": "a fox", "model": model });
+            assert!(engine.generate(parameters.as_object().unwrap(), None).await.is_ok(), "{model:?}");
+        }
+        let parameters = json!({ "prompt": "a fox", "model": "modele" });
+        let failure = engine.generate(parameters.as_object().unwrap(), None).await.unwrap_err();
+        assert_eq!(failure.code, "model-missing");
     }
 
     #[tokio::test]

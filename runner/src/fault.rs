@@ -77,6 +77,16 @@ const TABLE: &[(Fault, &[&str])] = &[
     (Fault::Memory, &["std::bad_alloc", "\nMemoryError", "\"MemoryError\"", "Cannot allocate memory"]),
     // NumPy
     (Fault::Memory, &["_ArrayMemoryError"]),
+    // TensorFlow: `ResourceExhaustedError`; XLA on one device of several; ONNX Runtime: `bfc_arena.cc`; hipError_t 2
+    (
+        Fault::Memory,
+        &[
+            "OOM when allocating tensor",
+            "RESOURCE_EXHAUSTED: Failed to allocate",
+            "Failed to allocate memory for requested buffer",
+            "hipErrorOutOfMemory",
+        ],
+    ),
     // 46 cudaErrorDevicesUnavailable, 100 cudaErrorNoDevice, 214 cudaErrorECCUncorrectable
     (
         Fault::Gpu,
@@ -251,6 +261,18 @@ mod tests {
                 Some(Fault::Memory),
             ),
             ("OSError: [Errno 12] Cannot allocate memory", Some(Fault::Memory)),
+            (
+                "ResourceExhaustedError: Graph execution error: OOM when allocating tensor with shape[64,4096,4096] on /GPU:0 by allocator GPU_0_bfc",
+                Some(Fault::Memory),
+            ),
+            (
+                "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Failed to allocate request for 2.00GiB on device ordinal 0",
+                Some(Fault::Memory),
+            ),
+            (
+                "onnxruntime::BFCArena::AllocateRawInternal(size_t) Failed to allocate memory for requested buffer of size 1073741824",
+                Some(Fault::Memory),
+            ),
             ("RuntimeError: CUDA error: uncorrectable ECC error encountered", Some(Fault::Gpu)),
             (
                 "NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",

@@ -2,10 +2,15 @@
 
 use std::{
     ffi::OsStr,
-    fs::{self, File},
+    fs::{self, File, OpenOptions},
     io::{self, Read as _, Seek as _, SeekFrom},
+    os::unix::fs::OpenOptionsExt as _,
     path::Path,
 };
+
+use nix::fcntl::OFlag;
+use serde_json::Value;
+use unicode_normalization::UnicodeNormalization as _;
 
 use crate::{
     door::{Attempt, Error, Refused, Session},
@@ -14,11 +19,48 @@ use crate::{
 
 /// Bytes of a log that are sent at a time; of more the last ones.
 const PART: u64 = 65_536;
+/// Bytes that they may take as JSON, where a control character takes six: the service takes 256 KiB.
+const ENCODED: usize = 200_000;
 
 /// Results of an attempt, at most.
 const MOST: usize = 64;
 /// Bytes of a result, at most.
 const MAX_BYTES: u64 = 5 << 30;
+/// Bytes of the name of a result, at most.
+const MAX_NAME: usize = 255;
+/// Files that are named because they are no results, at most: all of them would be a larger message than the service takes.
+const MOST_REFUSED: usize = 64;
+
+/// Opens a file that a program has made. Of another kind, as a pipe or a device, it may never end.
+///
+/// # Errors
+/// If it is none.
+pub(crate) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    let file = options.custom_flags(OFlag::O_NONBLOCK.bits()).open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a file")) }
+}
+
+/// Reads a file that a program has made.
+///
+/// # Errors
+/// If it is none, or cannot be read.
+pub(crate) fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    open(path, File::options().read(true))?.take(MAX_BYTES).read_to_end(&mut content)?;
+    Ok(content)
+}
+
+/// Reads the last bytes of a file that a program has made.
+///
+/// # Errors
+/// If it is none, or cannot be read.
+pub(crate) fn read_end(path: &Path, bytes: u64) -> io::Result<Vec<u8>> {
+    let mut file = open(path, File::options().read(true))?;
+    file.seek(SeekFrom::Start(file.metadata()?.len().saturating_sub(bytes)))?;
+    let mut end = Vec::new();
+    file.take(bytes).read_to_end(&mut end)?;
+    Ok(end)
+}
 
 /// The name of a result, or why the file is none.
 fn check(entry: &fs::DirEntry, file_name: &OsStr) -> Result<String, &'static str> {
@@ -31,22 +73,34 @@ fn check(entry: &fs::DirEntry, file_name: &OsStr) -> Result<String, &'static str
     }
     File::open(entry.path()).map_err(|_| "it cannot be read")?;
     let name = file_name.to_str().ok_or("its name is not UTF-8")?;
-    if name.contains(char::is_control) { Err("its name has control characters") } else { Ok(name.to_owned()) }
+    // one form for what looks the same
+    let name: String = name.nfc().collect();
+    if name.contains(char::is_control) {
+        return Err("its name has control characters");
+    }
+    if name.len() > MAX_NAME { Err("its name has more than 255 bytes") } else { Ok(name) }
 }
 
 /// The results in a folder, by name, and what is none.
 pub(crate) fn outputs(folder: &Path) -> io::Result<Results> {
-    let mut left = Results::default();
+    let (mut left, mut more) = (Results::default(), 0_usize);
     let mut entries = fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
         let file_name = entry.file_name();
         let checked = match check(&entry, &file_name) {
             Ok(_) if left.outputs.len() >= MOST => Err("a job has at most 64 results"),
+            Ok(name) if left.outputs.iter().any(|other| other.name == name) => {
+                Err("another result has the same name")
+            }
             checked => checked,
         };
         let name = match checked {
             Ok(name) => name,
+            Err(_) if left.refused.len() >= MOST_REFUSED => {
+                more += 1;
+                continue;
+            }
             Err(reason) => {
                 left.refused.push(Refused { name: format!("{file_name:?}"), reason });
                 continue;
@@ -62,6 +116,9 @@ pub(crate) fn outputs(folder: &Path) -> io::Result<Results> {
             _ => "application/octet-stream",
         };
         left.outputs.push(Output { name, content_type, content: Content::File(entry.path()) });
+    }
+    if more > 0 {
+        left.refused.push(Refused { name: format!("{more} more"), reason: "there are too many files" });
     }
     Ok(left)
 }
@@ -91,9 +148,18 @@ impl Log {
 
 /// Returns the part of a file after `sent`: its span, and its text. None if there is no more.
 fn read(path: &Path, sent: u64) -> io::Result<Option<(u64, u64, String)>> {
-    let mut file = File::open(path)?;
+    match read_part(path, sent, PART)? {
+        Some((_, _, text)) if Value::from(&*text).to_string().len() > ENCODED => {
+            read_part(path, sent, PART / 6)
+        }
+        read => Ok(read),
+    }
+}
+
+fn read_part(path: &Path, sent: u64, most: u64) -> io::Result<Option<(u64, u64, String)>> {
+    let mut file = open(path, File::options().read(true))?;
     let length = file.metadata()?.len();
-    let from = sent.max(length.saturating_sub(PART));
+    let from = sent.max(length.saturating_sub(most));
     file.seek(SeekFrom::Start(from))?;
     let mut bytes = Vec::new();
     file.take(length.saturating_sub(from)).read_to_end(&mut bytes)?;
@@ -136,6 +202,54 @@ mod tests {
         (0..70).for_each(|n| write(format!("many-{n:02}").as_bytes()));
         let left = outputs(folder.path()).unwrap();
         assert_eq!((left.outputs.len(), left.refused.len()), (64, 3 + (3 + 70 - 64)));
+        (0..2_000).for_each(|n| write(format!("more-{n:04}").as_bytes()));
+        let left = outputs(folder.path()).unwrap();
+        assert_eq!((left.outputs.len(), left.refused.len()), (64, MOST_REFUSED + 1));
+        assert_eq!(
+            left.refused[MOST_REFUSED].name,
+            format!("{} more", 3 + 3 + 70 + 2_000 - 64 - MOST_REFUSED)
+        );
+    }
+
+    #[test]
+    fn names_that_look_the_same_are_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str| fs::write(folder.path().join(name), name).unwrap();
+        // as macOS writes it; and one that is longer in the other form
+        for name in ["cafe\u{301}.txt", "caf\u{e9}.txt", "nin\u{303}o.png", &"\u{958}".repeat(85)] {
+            write(name);
+        }
+        let left = outputs(folder.path()).unwrap();
+        let names: Vec<&str> = left.outputs.iter().map(|output| output.name.as_str()).collect();
+        assert_eq!(names, ["caf\u{e9}.txt", "ni\u{f1}o.png"]);
+        let reasons: Vec<&str> = left.refused.iter().map(|refused| refused.reason).collect();
+        assert_eq!(reasons, ["another result has the same name", "its name has more than 255 bytes"]);
+        let Content::File(path) = &left.outputs[1].content else { panic!("a file") };
+        assert_eq!(fs::read_to_string(path).unwrap(), "nin\u{303}o.png");
+    }
+
+    #[test]
+    fn only_files_are_read() {
+        use std::os::unix::fs::symlink;
+
+        use nix::{sys::stat::Mode, unistd::mkfifo};
+
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        mkfifo(&at("pipe"), Mode::S_IRWXU).unwrap();
+        symlink("/dev/zero", at("endless")).unwrap();
+        symlink(at("pipe"), at("link")).unwrap();
+        for name in ["pipe", "endless", "link", "none", "."] {
+            assert!(read_file(&at(name)).is_err() && read_end(&at(name), 4).is_err(), "{name}");
+            assert!(read(&at(name), 0).is_err() && open(&at(name), File::options().append(true)).is_err());
+        }
+        fs::write(at("file"), "abcdef").unwrap();
+        symlink(at("file"), at("newest")).unwrap();
+        for name in ["file", "newest"] {
+            assert_eq!(read_file(&at(name)).unwrap(), b"abcdef");
+            assert_eq!(read_end(&at(name), 4).unwrap(), b"cdef");
+            assert_eq!(read_end(&at(name), 40).unwrap(), b"abcdef");
+        }
     }
 
     #[test]
@@ -152,5 +266,10 @@ mod tests {
         fs::write(&path, "b".repeat(100_000)).unwrap();
         let (from, until, text) = read(&path, 3).unwrap().unwrap();
         assert_eq!((from, until, text.len()), (100_000 - PART, 100_000, 65_536));
+        for bytes in [&b"\x01"[..], b"\xff", "\u{20ac}".as_bytes(), b"\x1b[0m"] {
+            fs::write(&path, bytes.repeat(100_000)).unwrap();
+            let (from, until, text) = read(&path, 3).unwrap().unwrap();
+            assert!(from < until && text.len() > 10_000 && Value::from(text).to_string().len() <= ENCODED);
+        }
     }
 }

@@ -54,7 +54,9 @@ pub(crate) fn meaning(status: StatusCode, code: &str) -> Meaning {
         | StatusCode::TOO_EARLY
         | StatusCode::TOO_MANY_REQUESTS => Meaning::Passing,
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Meaning::Stale,
-        status if status.is_client_error() => Meaning::Final(REFUSED),
+        // a header of the request, or a place, that the store does not have
+        StatusCode::NOT_IMPLEMENTED | StatusCode::HTTP_VERSION_NOT_SUPPORTED => Meaning::Final(REFUSED),
+        status if status.is_client_error() || status.is_redirection() => Meaning::Final(REFUSED),
         _ => Meaning::Passing,
     }
 }
@@ -91,6 +93,8 @@ mod tests {
             (429, "", Meaning::Passing),
             (500, "InternalError", Meaning::Passing),
             (502, "", Meaning::Passing),
+            (301, "PermanentRedirect", Meaning::Final(REFUSED)),
+            (501, "NotImplemented", Meaning::Final(REFUSED)),
             (503, "SlowDown", Meaning::Passing),
         ] {
             assert_eq!(meaning(status, code), expected, "{status} {code}");

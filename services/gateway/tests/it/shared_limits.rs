@@ -1,7 +1,9 @@
 //! Rate limits that gateways share in a Valkey or Redis.
 
+use std::time::{Duration, Instant};
+
 use atelier_gateway::{Limits, SharedLimits};
-use testkit::{Valkey, eventually};
+use testkit::{SlowProxy, Valkey, eventually, within};
 
 use crate::platform::Platform;
 
@@ -60,6 +62,54 @@ async fn gateways_share_limits_and_count_by_themselves_while_the_store_is_away()
         (answer.status == 200 && answer.header("ratelimit") == Some("\"user\";r=9")).then_some(())
     })
     .await;
+}
+
+/// How often the store was asked to count a request.
+async fn asked(store: &Valkey) -> u64 {
+    let info: String = store.run("INFO", "commandstats").await;
+    let calls = |line: &str| line.strip_prefix("cmdstat_evalsha:calls=")?.split(',').next()?.parse().ok();
+    info.lines().find_map(calls).unwrap_or(0)
+}
+
+#[tokio::test]
+async fn a_slow_store_delays_few_requests_and_an_emptied_one_counts_anew() {
+    let store = Valkey::start().await;
+    let proxy = SlowProxy::start(format!("127.0.0.1:{}", store.port())).await;
+    let platform = gateway(proxy.address().port()).await;
+    let member = platform.member();
+    let is_asked = async || {
+        let before = asked(&store).await;
+        let _ = accepted(&member, 3).await;
+        (asked(&store).await == before + 3).then_some(())
+    };
+    eventually("the store counts", is_asked).await;
+
+    proxy.hold_back(Duration::from_secs(60));
+    let (begun, before) = (Instant::now(), asked(&store).await);
+    let let_through = accepted(&member, 200).await;
+    let seconds = begun.elapsed().as_secs();
+    // one request waits at first, then one after 50, 100, 200 … ms, and one in a second
+    let waited = asked(&store).await - before;
+    assert!((1..=7 + seconds).contains(&waited), "{waited} of 200 requests waited, in {seconds} s");
+    let most = 12 + usize::try_from(seconds).unwrap();
+    assert!((5..=most).contains(&let_through), "neither open nor closed: {let_through} in {seconds} s");
+
+    proxy.hold_back(Duration::ZERO);
+    within(Duration::from_secs(10), "the store counts again", is_asked).await;
+
+    // it has forgotten everything, the script as well
+    eventually("it counts from the beginning", async || {
+        let () = store.run("FLUSHALL", "SYNC").await;
+        let () = store.run("SCRIPT", "FLUSH").await;
+        let answer = member.get("/v1/stock").await;
+        (answer.status == 200 && answer.header("ratelimit") == Some("\"user\";r=9")).then_some(())
+    })
+    .await;
+    let let_through = accepted(&member, 30).await;
+    // with what the gateway's own count has left, if an answer is late
+    let most = 12 + 2 * usize::try_from(begun.elapsed().as_secs()).unwrap();
+    assert!((9..=most).contains(&let_through), "{let_through}");
+    eventually("the store counts", is_asked).await;
 }
 
 #[tokio::test]

@@ -24,7 +24,7 @@ pub(super) struct Generation {
     #[serde(default)]
     negative_prompt: String,
     /// Name of the checkpoint.
-    #[serde(default = "super::default_model")]
+    #[serde(default = "super::default_model", deserialize_with = "api::text::nfc")]
     model: String,
     /// Models of the tenant that adapt it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

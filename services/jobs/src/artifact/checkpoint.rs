@@ -1,7 +1,7 @@
 //! Checkpoints: what a later attempt of a job goes on from. An attempt has two, which it writes in turn, so that one of them is
 //! always complete; whoever resumes checks the hash.
 
-use api::{Checks, Json, Path, Problem};
+use api::{Checks, Json, Path, Problem, ProblemType};
 use axum::{Router, extract::State, routing::post};
 use clients::storage::{BucketObject, UrlKind};
 use ids::{JobId, StorageId, TenantId};
@@ -11,13 +11,15 @@ use sqlx::PgConnection;
 use super::{
     file::object,
     model::{CONTENT_TYPE, MAX_BYTES, folder},
-    store::{self, CHECKPOINTS, Output},
+    store::{self, Announced, CHECKPOINTS, Output},
     upload::{Upload, not_now, place, sign},
 };
 use crate::{error::Error, state::AppState, worker::WorkerCaller};
 
 /// Steps of a job, at most.
 const MAX_STEPS: i32 = 1_000_000;
+/// Objects that the storage service names, at most.
+const MOST_NAMED: usize = 1_000;
 
 pub(super) fn routes() -> Router<AppState> {
     Router::new().route("/worker/v1/attempts/{job}/{number}/checkpoints", post(create_checkpoint))
@@ -52,7 +54,7 @@ async fn create_checkpoint(
     let there = contents(&state, &output).await?;
     let mut tx = state.db.worker().await?;
     worker.touch_running(&mut tx, new.session, (job, number)).await?;
-    record(&mut tx, (job, number), &there).await?;
+    record(&mut tx, (job, number), Some(&there)).await?;
     let slot = store::next_slot(&mut tx, job, number).await?;
     let object = object(job, CHECKPOINTS, &name(number, slot));
     let found = find(&there, &object).and_then(mark);
@@ -88,19 +90,27 @@ fn mark(object: &BucketObject) -> Option<String> {
     Some(format!("{} {}", object.etag.as_ref()?, object.written_at?))
 }
 
-/// Notes which checkpoints of an attempt are stored: of the announced size, and written since they were announced.
+/// Whether a checkpoint is stored: of the announced size, and written since it was announced. One that its tenant has hidden behind
+/// other objects is taken to be.
+fn is_stored(there: &[BucketObject], name: &str, announced: &Announced) -> bool {
+    match find(there, name) {
+        Some(object) => {
+            let is_new = |mark| announced.found.as_ref() != Some(&mark);
+            object.bytes == announced.bytes && mark(object).is_none_or(is_new)
+        }
+        None => there.len() >= MOST_NAMED,
+    }
+}
+
+/// Notes which checkpoints of an attempt are stored; all of them if their tenant lets nobody look.
 async fn record(
     conn: &mut PgConnection,
     (job, number): (JobId, i32),
-    there: &[BucketObject],
+    there: Option<&[BucketObject]>,
 ) -> sqlx::Result<()> {
     for announced in store::announced(conn, job, number).await? {
-        let stored = find(there, &object(job, CHECKPOINTS, &name(number, announced.slot)));
-        let is_stored = |stored: &&BucketObject| {
-            let is_new = |mark| announced.found.as_ref() != Some(&mark);
-            stored.bytes == announced.bytes && mark(stored).is_none_or(is_new)
-        };
-        if stored.filter(is_stored).is_some() {
+        let name = object(job, CHECKPOINTS, &name(number, announced.slot));
+        if there.is_none_or(|there| is_stored(there, &name, &announced)) {
             store::record_stored(conn, (job, number), &announced).await?;
         }
     }
@@ -117,17 +127,22 @@ pub(crate) async fn see(state: &AppState, job: JobId, number: i32) -> sqlx::Resu
     let output = store::output(&mut tx, job, CHECKPOINTS).await?;
     tx.commit().await?;
     let Some(output) = output else { return Ok(()) };
-    match contents(state, &output).await {
-        Ok(there) => {
-            let mut tx = state.db.worker().await?;
-            record(&mut tx, (job, number), &there).await?;
-            tx.commit().await
-        }
+    let there = match contents(state, &output).await {
+        Ok(there) => Some(there),
+        Err(error) if is_closed(&error) => None,
         Err(error) => {
             tracing::warn!(job.id = %job, error = format!("{error:#}"), "cannot see whether a checkpoint is stored");
-            Ok(())
+            return Ok(());
         }
-    }
+    };
+    let mut tx = state.db.worker().await?;
+    record(&mut tx, (job, number), there.as_deref()).await?;
+    tx.commit().await
+}
+
+/// Whether the bucket is refused by its tenant: gone from the object store, or closed by a policy.
+fn is_closed(error: &Error) -> bool {
+    matches!(error, Error::Storage(cause) if cause.problem(ProblemType::StorageNotAvailable).is_some())
 }
 
 fn name(attempt: i32, slot: i16) -> String {
@@ -166,4 +181,29 @@ pub(crate) async fn newest(state: &AppState, tenant: TenantId, job: JobId) -> Re
     let is_there =
         |one: &Checkpoint| there.iter().any(|object| object.name == one.object && object.bytes == one.bytes);
     Ok(checkpoints.filter(is_there).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+
+    fn object(name: String, bytes: i64) -> BucketObject {
+        BucketObject { name, bytes, etag: Some("\"a\"".to_owned()), written_at: Some(Timestamp::UNIX_EPOCH) }
+    }
+
+    #[test]
+    fn a_checkpoint_that_its_tenant_hides_is_stored() {
+        let announced =
+            |found: Option<&str>| Announced { slot: 0, bytes: 7, found: found.map(str::to_owned) };
+        let is_stored = |there: &[BucketObject], found| is_stored(there, "1-0", &announced(found));
+        let decoys = |count: usize| (0..count).map(|n| object(format!("0-{n}"), 7)).collect::<Vec<_>>();
+        assert!(!is_stored(&[], None) && !is_stored(&decoys(999), None));
+        assert!(is_stored(&decoys(1_000), None));
+        let seen = |bytes| [decoys(3), vec![object("1-0".to_owned(), bytes)]].concat();
+        assert!(is_stored(&seen(7), None) && !is_stored(&seen(8), None));
+        let before = mark(&seen(7)[3]);
+        assert!(!is_stored(&seen(7), before.as_deref()), "it was there before");
+    }
 }

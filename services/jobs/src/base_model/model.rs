@@ -1,6 +1,10 @@
 //! What workers have, and what jobs need. Pure.
 
-use api::{Checks, checks::is_display_name};
+use api::{
+    Checks,
+    checks::{is_display_name, is_dns_label},
+    text::composed,
+};
 use ids::PoolId;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -55,7 +59,7 @@ impl Needs {
     /// What a stored job needs; none if any worker will do.
     pub(crate) fn of_job(application: &str, base_model: Option<&str>) -> Option<Self> {
         let kind = BaseModelKind::of_application(application)?;
-        base_model.map(|name| Self { kind, name: name.to_owned() })
+        base_model.map(|name| Self { kind, name: composed(name) })
     }
 }
 
@@ -80,15 +84,16 @@ pub(crate) struct Models {
 }
 
 impl Models {
-    /// What is stored of a report: sorted, and without what no job can name.
+    /// What is stored of a report: in normalization form C, sorted, and without what no job can name.
     ///
     /// # Errors
     /// If it is too long.
     pub(crate) fn checked(self) -> Result<Self, Error> {
         let mut checks = Checks::default();
-        let mut names = |pointer: &str, names: Option<Vec<String>>| {
-            let names = names.map(|mut names| {
-                names.retain(|name| is_name(name));
+        let mut names = |pointer: &str, names: Option<Vec<String>>, can_be_named: fn(&str) -> bool| {
+            let names = names.map(|names| {
+                let mut names: Vec<String> = names.iter().map(|name| composed(name)).collect();
+                names.retain(|name| can_be_named(name));
                 names.sort_unstable();
                 names.dedup();
                 names
@@ -97,8 +102,8 @@ impl Models {
             names
         };
         let checked = Self {
-            checkpoints: names("/checkpoints", self.checkpoints),
-            base_models: names("/base_models", self.base_models),
+            checkpoints: names("/checkpoints", self.checkpoints, is_name),
+            base_models: names("/base_models", self.base_models, is_dns_label),
         };
         match checks.into_errors() {
             errors if errors.is_empty() => Ok(checked),
@@ -159,6 +164,13 @@ mod tests {
             names(&["sd_xl base 1.0", "anime", "anime", "a/b", " x", "", "line\nbreak", &"n".repeat(129)]);
         let checked = Models { checkpoints: reported, base_models: None }.checked().unwrap();
         assert_eq!(checked, Models { checkpoints: names(&["anime", "sd_xl base 1.0"]), base_models: None });
+        // as a file system of macOS has it, and another one
+        let reported = names(&["mode\u{300}le", "m\u{f3}dulo", "mod\u{e8}le"]);
+        let models = Models { checkpoints: reported.clone(), base_models: reported }.checked().unwrap();
+        assert_eq!(
+            models,
+            Models { checkpoints: names(&["mod\u{e8}le", "m\u{f3}dulo"]), base_models: names(&[]) }
+        );
         let long = (0..=MOST).map(|n| n.to_string()).collect();
         let Err(Error::Invalid(errors)) = (Models { base_models: Some(long), ..checked }).checked() else {
             panic!("accepted")

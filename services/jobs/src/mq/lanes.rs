@@ -346,6 +346,66 @@ mod tests {
         assert!(lanes.pending.is_empty() && lanes.done.is_empty());
     }
 
+    /// The work of the intake while somebody sends without end: two transactions and a look for uploads at a time.
+    #[test]
+    fn behind_an_endless_flood_others_wait_for_a_few_transactions() {
+        for (flooder, names_uploads) in [
+            (tenant(), false),
+            (tenant(), true),
+            (Owner::Credential(MqCredentialId::new()), false),
+            (Owner::Nobody, false),
+        ] {
+            let (mut lanes, mut tag) = (Lanes::default(), 0);
+            let mut running = VecDeque::new();
+            // what waits of others: its tag, and the transactions since it came
+            let (mut waiting, mut done) = (Vec::new(), 0);
+            for step in 0..200_u64 {
+                for _ in 0..if step == 0 { 20_000 } else { 1_000 } {
+                    lanes.push(flooder, tag, message(0), names_uploads);
+                    tag += 1;
+                }
+                if step % 10 == 5 {
+                    lanes.push(tenant(), tag, message(0), names_uploads);
+                    waiting.push((tag, 0));
+                    tag += 1;
+                }
+                assert!(lanes.count <= ROOM, "{}", lanes.count);
+                for _ in 0..2 {
+                    if let Some(check) = lanes.take_unchecked() {
+                        assert!(
+                            check.messages().count() <= BATCH,
+                            "the next transaction waits for all of them"
+                        );
+                        lanes.checked(check);
+                    }
+                }
+                while running.len() < 2
+                    && let Some(batch) = lanes.take()
+                {
+                    waiting.iter_mut().for_each(|(_, transactions)| *transactions += 1);
+                    waiting.retain(|(tag, transactions)| {
+                        assert!(*transactions <= 3, "{flooder:?} {names_uploads} {tag}: {transactions}");
+                        let is_taken = batch.tags.contains(tag);
+                        done += usize::from(is_taken);
+                        !is_taken
+                    });
+                    running.push_back(batch);
+                }
+                let mut acknowledged = Vec::new();
+                if let Some(batch) = running.pop_front() {
+                    acknowledged.push(lanes.taken(&batch));
+                }
+                let excess = lanes.take_excess();
+                acknowledged.push(lanes.refused(&excess));
+                for tag in acknowledged.into_iter().flat_map(|done| done.single) {
+                    let before = lanes.pending.range(..tag).take(AHEAD + 1).count();
+                    assert!(before <= AHEAD, "the broker looks at each message before {tag}");
+                }
+            }
+            assert_eq!((done, waiting.len()), (20, 0), "{flooder:?} {names_uploads}");
+        }
+    }
+
     #[test]
     fn there_is_always_room_for_another_tenant() {
         let (mut lanes, mut tag) = (Lanes::default(), 0);

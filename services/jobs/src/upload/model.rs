@@ -19,6 +19,7 @@ const CONTENT_TYPES: [&str; 2] = ["image/png", "image/jpeg"];
 pub(super) struct NewUpload {
     /// Name of the file: at most 100 bytes, without `/` and control characters.
     #[schema(example = "dog.png")]
+    #[serde(deserialize_with = "api::text::nfc")]
     pub(super) name: String,
     /// Media type: `image/png` or `image/jpeg`.
     #[schema(example = "image/png")]

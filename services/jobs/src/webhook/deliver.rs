@@ -29,7 +29,7 @@ const CONCURRENCY: usize = 64;
 /// Those of one tenant.
 const TENANT_CONCURRENCY: usize = 8;
 const LEASE: Duration = Duration::from_secs(15);
-/// An endpoint that has accepted nothing for this long is disabled when a message has no attempts left.
+/// An endpoint that has accepted nothing for this long is disabled when a message has no attempts left, or is to be held once more.
 const GIVE_UP: Duration = Duration::from_hours(72);
 
 /// Sends events to endpoints. Clones share connections.
@@ -103,6 +103,9 @@ impl Webhooks {
         if !due.enabled && !is_test {
             return self.record(leased, &due, Outcome::of(DeliveryState::Cancelled)).await;
         }
+        if let Some(held) = due.held_for.filter(|_| !is_test) {
+            return Ok(queue::Outcome::RequeueAfter(held.mul_f64(rand::rng().random_range(1.0..=1.01))));
+        }
         let (began, at) = (Instant::now(), (self.clock)());
         let result = self.sender.send(&due.url, &self.message(&due, at)?).await;
         let attempt = Some(DeliveryAttempt::new(at, began.elapsed(), result));
@@ -111,7 +114,7 @@ impl Webhooks {
             Err(error) => {
                 let again = delay(due.failed + 1, error, rand::rng().random()).filter(|_| !is_test);
                 let state = if again.is_some() { DeliveryState::Pending } else { DeliveryState::Failed };
-                Outcome { state, attempt, again, is_gone: error.is_gone() }
+                Outcome { state, attempt, again, is_gone: error.is_gone(), hold: error.hold() }
             }
         };
         self.record(leased, &due, outcome).await
@@ -138,10 +141,20 @@ impl Webhooks {
         if is_disabled {
             (outcome.state, outcome.again) = (DeliveryState::Failed, None);
         }
+        if let Some(hold) = outcome.hold {
+            store::hold(&mut tx, due.webhook, &due.url, hold).await?;
+        }
         // the webhook is locked first, as by its deletion
         match outcome.state {
             DeliveryState::Delivered => store::record_success(&mut tx, due.webhook).await?,
-            DeliveryState::Pending => store::record_failure(&mut tx, due.webhook).await?,
+            DeliveryState::Pending => {
+                store::record_failure(&mut tx, due.webhook).await?;
+                // the messages of one that is held again and again use no attempts up
+                if outcome.hold.is_some() && store::disable_failing(&mut tx, due.webhook, GIVE_UP).await? {
+                    is_disabled = true;
+                    (outcome.state, outcome.again) = (DeliveryState::Failed, None);
+                }
+            }
             DeliveryState::Failed if due.kind != TEST && !is_disabled => {
                 store::record_failure(&mut tx, due.webhook).await?;
                 is_disabled = store::disable_failing(&mut tx, due.webhook, GIVE_UP).await?;
@@ -172,10 +185,12 @@ struct Outcome {
     again: Option<Duration>,
     /// The endpoint wants no more messages.
     is_gone: bool,
+    /// It wants none for this long.
+    hold: Option<Duration>,
 }
 
 impl Outcome {
     fn of(state: DeliveryState) -> Self {
-        Self { state, attempt: None, again: None, is_gone: false }
+        Self { state, attempt: None, again: None, is_gone: false, hold: None }
     }
 }

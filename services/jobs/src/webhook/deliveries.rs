@@ -1,5 +1,7 @@
 //! The table of deliveries, and how far the feed of events was turned into them.
 
+use std::time::Duration;
+
 use db::queue::Table;
 use encryption::Encrypted;
 use feed::Cursor;
@@ -7,7 +9,7 @@ use ids::{DeliveryId, TenantId, WebhookId};
 use jiff::Timestamp;
 use sqlx::{PgConnection, types::Json};
 
-use super::model::{Delivery, DeliveryAttempt, DeliveryState};
+use super::model::{Delivery, DeliveryAttempt, DeliveryState, TEST};
 
 /// Deliveries that are due. A tenant whose endpoints are slow leaves room for others.
 pub(super) const QUEUE: Table =
@@ -26,7 +28,7 @@ pub(super) struct NewDelivery {
     pub(super) body: String,
 }
 
-/// Inserts deliveries that are due, unless the webhook has one of the message already.
+/// Inserts deliveries, unless the webhook has one of the message already. They are due when the webhook is not held; a test at once.
 pub(super) async fn insert(conn: &mut PgConnection, new: &[NewDelivery]) -> sqlx::Result<()> {
     let ids: Vec<DeliveryId> = new.iter().map(|one| one.id).collect();
     let webhooks: Vec<WebhookId> = new.iter().map(|one| one.webhook).collect();
@@ -35,8 +37,11 @@ pub(super) async fn insert(conn: &mut PgConnection, new: &[NewDelivery]) -> sqlx
     let kinds: Vec<String> = new.iter().map(|one| one.kind.to_owned()).collect();
     let bodies: Vec<String> = new.iter().map(|one| one.body.clone()).collect();
     sqlx::query!(
-        "insert into webhook_deliveries (id, webhook_id, tenant_id, message_id, type, body)
-         select * from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::text[])
+        "insert into webhook_deliveries (id, webhook_id, tenant_id, message_id, type, body, wake_at)
+         select new.*, greatest(now(), case when new.type <> $7 then w.held_until end)
+         from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::text[])
+                  as new (id, webhook_id, tenant_id, message_id, type, body)
+              join webhooks w on w.id = new.webhook_id
          on conflict (webhook_id, message_id) do nothing",
         &ids as &[DeliveryId],
         &webhooks as &[WebhookId],
@@ -44,6 +49,20 @@ pub(super) async fn insert(conn: &mut PgConnection, new: &[NewDelivery]) -> sqlx
         &messages,
         &kinds,
         &bodies,
+        TEST,
+    )
+    .execute(&mut *conn)
+    .await?;
+    QUEUE.notify(conn).await
+}
+
+/// Makes the deliveries of a webhook due that wait.
+pub(super) async fn wake(conn: &mut PgConnection, tenant: TenantId, webhook: WebhookId) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update webhook_deliveries set wake_at = now()
+         where tenant_id = $1 and webhook_id = $2 and state = 'pending' and wake_at > now()",
+        tenant as TenantId,
+        webhook as WebhookId,
     )
     .execute(&mut *conn)
     .await?;
@@ -132,6 +151,8 @@ pub(super) struct Due {
     pub(super) failed: usize,
     pub(super) url: String,
     pub(super) enabled: bool,
+    /// How long it is to get nothing.
+    pub(super) held_for: Option<Duration>,
     /// The secret, and the previous one while it is valid.
     pub(super) secrets: Vec<Encrypted>,
 }
@@ -141,6 +162,7 @@ pub(super) async fn due(conn: &mut PgConnection, id: DeliveryId) -> sqlx::Result
     let row = sqlx::query!(
         r#"select d.webhook_id, d.message_id, d.type as kind, d.body, jsonb_array_length(d.attempts) as "failed!",
                   w.url, w.enabled, w.wrapped_by, w.secret,
+                  extract(epoch from w.held_until - now())::float8 as held_for,
                   case when w.previous_until > now() then w.previous_wrapped_by end as previous_wrapped_by,
                   w.previous_secret
            from webhook_deliveries d join webhooks w on w.id = d.webhook_id
@@ -162,6 +184,7 @@ pub(super) async fn due(conn: &mut PgConnection, id: DeliveryId) -> sqlx::Result
             failed: usize::try_from(row.failed).unwrap_or(0),
             url: row.url,
             enabled: row.enabled,
+            held_for: row.held_for.filter(|seconds| *seconds > 0.0).map(Duration::from_secs_f64),
             secrets,
         }
     }))

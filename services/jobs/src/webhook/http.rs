@@ -177,6 +177,9 @@ async fn update_webhook(
         if (url, events, enabled) != (&known.url, &known.events, known.enabled) {
             store::update(tx, tenant, id, url, events, enabled).await?;
         }
+        if url != &known.url || enabled && !known.enabled {
+            deliveries::wake(tx, tenant, id).await?;
+        }
         let changed = store::find(tx, tenant, id).await?.ok_or(Error::NotFound)?;
         Ok(Reply::json(StatusCode::OK, &changed)?.etag(changed.generation))
     })

@@ -184,6 +184,17 @@ impl SendError {
         matches!(self, Self::Refused { status: 410, .. })
     }
 
+    /// How long the endpoint is to get no message at all: it has too many requests, or says that it is away and for how long.
+    pub(super) fn hold(self) -> Option<Duration> {
+        match self {
+            Self::Refused { status: 429, retry_after } => {
+                Some(retry_after.unwrap_or_default().max(Duration::from_secs(DELAYS[0])))
+            }
+            Self::Refused { status: 503, retry_after } => retry_after,
+            Self::Refused { .. } | Self::TimedOut | Self::NoConnection | Self::AddressNotAllowed => None,
+        }
+    }
+
     fn retry_after(self) -> Option<Duration> {
         match self {
             Self::Refused { retry_after, .. } => retry_after,
@@ -277,6 +288,26 @@ mod tests {
         ] {
             assert_eq!(delay(failed, error, 0.0), seconds.map(Duration::from_secs), "{failed} {error:?}");
         }
+    }
+
+    #[test]
+    fn an_endpoint_that_is_busy_or_away_is_held() {
+        let held = |status, seconds: Option<u64>| {
+            SendError::Refused { status, retry_after: seconds.map(Duration::from_secs) }.hold()
+        };
+        for (status, asked, seconds) in [
+            (429, Some(3_600), Some(3_600)),
+            (429, Some(0), Some(5)),
+            (429, None, Some(5)),
+            (503, Some(120), Some(120)),
+            (503, None, None),
+            // of this message
+            (413, Some(60), None),
+            (500, Some(60), None),
+        ] {
+            assert_eq!(held(status, asked), seconds.map(Duration::from_secs), "{status} {asked:?}");
+        }
+        assert_eq!(SendError::TimedOut.hold(), None);
     }
 
     #[test]

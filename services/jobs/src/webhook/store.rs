@@ -194,6 +194,7 @@ pub(super) async fn update(
         "update webhooks
          set url = $3, events = $4, enabled = $5, generation = generation + 1,
              problem = case when enabled = $5 then problem end, gone_at = case when enabled = $5 then gone_at end,
+             held_until = case when url = $3 and enabled = $5 then held_until end,
              maker_ended = maker_ended and not $5,
              failing_since = case when enabled = $5 then failing_since end
          where tenant_id = $1 and id = $2",
@@ -299,6 +300,25 @@ pub(super) async fn record_failure(conn: &mut PgConnection, id: WebhookId) -> sq
     sqlx::query!(
         "update webhooks set failing_since = now() where id = $1 and failing_since is null",
         id as WebhookId
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Notes how long an endpoint is to get nothing, unless the webhook has another one.
+pub(super) async fn hold(
+    conn: &mut PgConnection,
+    id: WebhookId,
+    url: &str,
+    hold: Duration,
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update webhooks set held_until = greatest(held_until, now() + make_interval(secs => $3))
+         where id = $1 and url = $2",
+        id as WebhookId,
+        url,
+        hold.as_secs_f64(),
     )
     .execute(conn)
     .await

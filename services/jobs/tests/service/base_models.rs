@@ -180,6 +180,40 @@ async fn a_job_that_names_what_no_pool_has_is_refused() {
     service.stop().await;
 }
 
+/// Systems write the same name in different code points: macOS decomposes it.
+#[tokio::test]
+async fn names_that_look_the_same_are_the_same() {
+    const COMPOSED: &str = "mod\u{e8}le \u{30ac}";
+    const DECOMPOSED: &str = "mode\u{300}le \u{30ab}\u{3099}";
+    let world = World::new().await;
+    let service = world.start().await;
+    let pool = pool(&world.admin(&service)).await;
+    let member = world.member(&service, TenantId::new());
+    let has = json!({ "checkpoints": [DECOMPOSED, COMPOSED], "base_models": ["No Label"] });
+    let worker = worker(&world, &service, &pool, "first", has).await;
+    assert_eq!(listed(&member, "").await, [item("generation", "checkpoint", COMPOSED, 1)]);
+    let mut models = Vec::new();
+    for name in [COMPOSED, DECOMPOSED] {
+        let job = submit(&member, with_model(name)).await;
+        let (work, instruction) = worker.instruction().await;
+        assert_eq!(
+            (work.job.as_str(), &instruction["parameters"]["model"]),
+            (job.str("id"), &json!(COMPOSED))
+        );
+        let _ = worker.complete(&work).await.expect(200);
+        let loaded: Option<uuid::Uuid> = sqlx::query_scalar("select model from jobs.jobs where id = $1")
+            .bind(job.str("id").parse::<ids::JobId>().unwrap().uuid())
+            .fetch_one(&mut world.db.admin().await)
+            .await
+            .unwrap();
+        models.push(loaded);
+    }
+    assert_eq!(models[0], models[1], "the worker has loaded it");
+    let upload = json!({ "name": "cafe\u{301}.png", "content_type": "image/png", "bytes": 3 });
+    assert_eq!(member.post("/v1/uploads", upload).await.expect(201).str("name"), "caf\u{e9}.png");
+    service.stop().await;
+}
+
 #[tokio::test]
 async fn a_job_starts_on_workers_that_have_what_it_names() {
     let world = World::new().await;

@@ -6,7 +6,7 @@ use sqlx::Connection as _;
 use testkit::eventually;
 
 use crate::{
-    endpoint::{Endpoint, all_are, attempted, create, deliveries, make_due, start},
+    endpoint::{Endpoint, all_are, attempted, create, deliveries, execute, make_due, start},
     world::{World, submit},
 };
 
@@ -19,7 +19,6 @@ async fn an_endpoint_is_waited_for_as_long_as_it_asks() {
     let world = World::new().await;
     let (service, member) = start(&world).await;
     let (endpoint, url) = Endpoint::start(&[]).await;
-    let (hook, _) = create(&member, &url, json!([])).await;
     let at = |seconds| world.in_seconds(seconds);
     let date = |format: &str, seconds| at(seconds).strftime(format).to_string();
     let cases = [
@@ -48,12 +47,11 @@ async fn an_endpoint_is_waited_for_as_long_as_it_asks() {
             Some(retry_after) => endpoint.answer_later(status, retry_after),
             None => endpoint.answer(&[status]),
         }
-        let before = deliveries(&member, &hook).await.len();
+        let (hook, _) = create(&member, &url, json!([])).await;
         let _ = submit(&member, json!({})).await;
-        let refused = eventually("the message is refused", async || {
-            let all = deliveries(&member, &hook).await;
-            let newest = all.first()?.clone();
-            (all.len() > before && newest["attempts"][0].is_object()).then_some(newest)
+        let refused = eventually(&format!("{status} {retry_after:?} is recorded"), async || {
+            let newest = deliveries(&member, &hook).await.into_iter().next()?;
+            newest["attempts"][0].is_object().then_some(newest)
         })
         .await;
         let attempt = &refused["attempts"][0];
@@ -69,9 +67,83 @@ async fn an_endpoint_is_waited_for_as_long_as_it_asks() {
         let least = SignedDuration::from_secs((seconds - 60).max(5));
         let most = SignedDuration::from_secs(seconds + seconds / 100 + 30);
         assert!(wait >= least && wait <= most, "{status} {retry_after:?}: {wait:?}");
+        end_holds(&world).await;
+        let _ = all_are(&member, &hook, "delivered").await;
+        let _ = member.delete(&hook).await.expect(204);
     }
+    service.stop().await;
+}
+
+/// Endpoints have waited long enough, and with them the messages for them.
+async fn end_holds(world: &World) {
+    execute(world, "update jobs.webhooks set held_until = now() where held_until is not null").await;
+    make_due(world).await;
+}
+
+#[tokio::test]
+async fn all_messages_of_an_endpoint_wait_as_long_as_it_asks() {
+    let world = World::new().await;
+    let (service, member) = start(&world).await;
+    let ((busy, busy_url), (other, other_url)) = (Endpoint::start(&[]).await, Endpoint::start(&[]).await);
+    let (hook, _) = create(&member, &busy_url, json!([])).await;
+    let (beside, _) = create(&member, &other_url, json!([])).await;
+    // two messages wait, one of them for its second attempt
+    busy.answer(&[500]);
+    let _ = submit(&member, json!({})).await;
+    let _ = attempted(&member, &hook, 1).await;
+    execute(
+        &world,
+        "update jobs.webhook_deliveries set wake_at = now() + interval '1 minute' where wake_at is not null",
+    )
+    .await;
+    busy.answer_later(429, "3600");
+    let _ = submit(&member, json!({})).await;
+    let _ = busy.count(2).await;
+    let refused = attempted(&member, &hook, 1).await;
+    assert_eq!((&refused["attempts"][0]["status"], busy.received().len()), (&json!(429), 2));
     make_due(&world).await;
+    // a third comes, and is sent to the other one
+    let _ = submit(&member, json!({})).await;
+    let _ = other.count(3).await;
+    let waiting = eventually("all wait until the endpoint wants some", async || {
+        let all = deliveries(&member, &hook).await;
+        let least = world.in_seconds(3_000);
+        let wait = |one: &Value| one["next_attempt_at"].is_string() && time(&one["next_attempt_at"]) >= least;
+        (all.len() == 3 && all.iter().all(wait)).then_some(all)
+    })
+    .await;
+    let attempts: Vec<_> = waiting.iter().map(|one| one["attempts"].as_array().unwrap().len()).collect();
+    assert_eq!((attempts, busy.received().len()), (vec![0, 1, 1], 2), "those that wait have lost no attempt");
+    // a test is sent all the same, and ends no wait
+    let _ = member.post(&format!("{hook}/test"), Value::Null).await.expect(202);
+    let _ = busy.count(3).await;
+    assert_eq!(busy.received()[2].message()["type"], "webhook.test");
+    let _ = all_are(&member, &beside, "delivered").await;
+    assert_eq!(busy.received().len(), 3);
+    end_holds(&world).await;
     let _ = all_are(&member, &hook, "delivered").await;
+    assert_eq!(busy.received().len(), 6);
+
+    // another endpoint has not asked for it
+    busy.answer_later(503, "7200");
+    let _ = submit(&member, json!({})).await;
+    let _ = busy.count(7).await;
+    let _ = attempted(&member, &hook, 1).await;
+    let _ = submit(&member, json!({})).await;
+    let _ = other.count(5).await;
+    let _ = member.patch(&hook, "*", json!({ "url": format!("{busy_url}/new") })).await.expect(200);
+    let _ = all_are(&member, &hook, "delivered").await;
+
+    // one that asks again and again, and takes nothing for three days
+    execute(&world, "update jobs.webhooks set failing_since = now() - interval '73 hours'").await;
+    busy.answer_later(429, "86400");
+    let _ = submit(&member, json!({})).await;
+    eventually("the webhook is disabled", async || {
+        let read = member.get(&hook).await.expect(200);
+        (read.body["problem"] == "failing").then_some(())
+    })
+    .await;
+    assert_eq!(deliveries(&member, &hook).await[0]["state"], "failed");
     service.stop().await;
 }
 

@@ -321,7 +321,8 @@ async fn mq_jobs_name_models_that_a_pool_has() {
     let service = studio.world.start().await;
     let pool = pool(&studio.world.admin(&service)).await;
     let mut worker = Worker::create(&studio.world, &service, &pool, "first").await;
-    worker.register_with(json!({ "checkpoints": ["anime"], "base_models": [] })).await;
+    // as a file system of macOS has the second one
+    worker.register_with(json!({ "checkpoints": ["anime", "mode\u{300}le"], "base_models": ["sd15"] })).await;
     let tenant = studio.tenant(&service).await;
     let mut line = tenant.open().await;
     let with_model = |model: &str| {
@@ -338,8 +339,21 @@ async fn mq_jobs_name_models_that_a_pool_has() {
         (&json!("rejected"), &json!("model-missing"))
     );
     assert!(rejected["problem"]["message"].as_str().unwrap().contains("known are: anime"), "{rejected}");
-    line.send(&with_model("anime")).await;
-    assert_eq!(line.event().await["event"], "accepted");
+    for model in ["anime", "mod\u{e8}le", "mode\u{300}le"] {
+        line.send(&with_model(model)).await;
+        assert_eq!(line.event().await["event"], "accepted", "{model}");
+    }
+    let images = pictures(&tenant.member, 3).await;
+    for (base_model, event) in [("sdxl", "rejected"), ("sd15", "accepted")] {
+        let mut post = fox(Uuid::new_v4(), "");
+        post.headers["taskType"] = json!("TP");
+        let parameters = json!({ "images": images, "theme": "dog", "base_model": base_model });
+        post.body = json!({ "method": "dreambooth.train", "parameters": parameters }).to_string().into();
+        line.send(&post).await;
+        let answer = line.event().await;
+        assert_eq!(answer["event"], event);
+        assert!(event == "accepted" || answer["problem"]["code"] == "model-missing", "{answer}");
+    }
     service.stop().await;
 }
 

@@ -1,11 +1,16 @@
 //! Whatever a tenant sends, the messages of others are taken in and answered.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
 use futures::future::join_all;
 use lapin::{Confirmation, options::BasicPublishOptions};
 use serde_json::{Value, json};
 use sqlx::{Connection as _, PgConnection};
 use testkit::{eventually, within};
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, sync::Semaphore};
 use uuid::Uuid;
 
 use crate::{
@@ -106,6 +111,94 @@ async fn mq_messages_wait_for_those_of_their_tenant_only() {
     line.send(&fox(number, "a fox")).await;
     assert_eq!(named(&line.event().await), ("accepted", number));
     admin.close().await.unwrap();
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn mq_malformed_messages_wait_for_those_of_their_tenant_only() {
+    const MESSAGES: usize = 3_000;
+    let studio = Studio::new().await;
+    let service = studio.world.start().await;
+    let _ = pool(&studio.world.admin(&service)).await;
+    let (many, other) = (studio.tenant(&service).await, studio.tenant(&service).await);
+    let mut line = many.open().await;
+    let mut admin = studio.world.db.admin().await;
+    let first = Uuid::new_v4();
+    let held = hold(&mut admin, &many, first).await;
+    line.send(&fox(first, "a fox")).await;
+    studio.world.db.wait_for_blocked_query().await;
+    let posts: Vec<Post> = (0..MESSAGES).map(|_| malformed()).collect();
+    flood(&line, &posts).await;
+    is_taken(&other).await;
+    let mut conn = studio.world.db.admin().await;
+    let recorded = async |conn: &mut PgConnection| {
+        let count = sqlx::query_scalar("select count(*) from jobs.mq_dead where code = 'malformed'");
+        let count: i64 = count.fetch_one(conn).await.unwrap();
+        count
+    };
+    assert_eq!(recorded(&mut conn).await, 0, "the other tenant has waited for messages of the flood");
+    held.rollback().await.unwrap();
+    eventually("the flood is taken in", async || (recorded(&mut conn).await > 0).then_some(())).await;
+    let mut answered = 0;
+    while answered < MESSAGES {
+        let event = line.event().await;
+        answered += usize::from(event["event"] == "rejected");
+    }
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn mq_a_flood_that_names_uploads_costs_few_calls() {
+    const MESSAGES: usize = 4_000;
+    let mut studio = Studio::new().await;
+    let service = studio.world.start().await;
+    let _ = pool(&studio.world.admin(&service)).await;
+    let (many, other) = (studio.tenant(&service).await, studio.tenant(&service).await);
+    let [one, two] = [create(&many.member, "fox.png").await, create(&many.member, "dog.png").await]
+        .map(|upload| upload.str("id").to_owned());
+    service.stop().await;
+
+    // a storage service that counts its calls, and answers the first one when it may
+    let (calls, may_answer) = (Arc::new(AtomicUsize::new(0)), Arc::new(Semaphore::new(0)));
+    let counting = {
+        let (calls, may_answer) = (Arc::clone(&calls), Arc::clone(&may_answer));
+        axum::Router::new().fallback(move || {
+            let (calls, may_answer) = (Arc::clone(&calls), Arc::clone(&may_answer));
+            async move {
+                calls.fetch_add(1, Ordering::Relaxed);
+                let _ = may_answer.acquire().await.unwrap();
+                axum::Json(json!({ "items": [], "next_cursor": null }))
+            }
+        })
+    };
+    studio.world.config.storage.url = testkit::serve(counting).await.parse().unwrap();
+    let service = studio.world.start().await;
+    let posts: Vec<Post> = (0..MESSAGES)
+        .map(|n| {
+            let mut post = fox(Uuid::new_v4(), "a fox");
+            let parameters = json!({ "prompt": "a fox", "image": if n % 2 == 0 { &one } else { &two } });
+            post.body =
+                json!({ "method": "stable-diffusion.img2img", "parameters": parameters }).to_string().into();
+            post
+        })
+        .collect();
+    let mut line = many.open().await;
+    flood(&line, &posts).await;
+    eventually("the storage service is asked", async || (calls.load(Ordering::Relaxed) > 0).then_some(()))
+        .await;
+    eventually("all are received", async || {
+        (studio.waiting("jobs.submit.ordinary").await == 0).then_some(())
+    })
+    .await;
+    is_taken(&other).await;
+    assert_eq!(calls.load(Ordering::Relaxed), 1, "others wait for no call");
+    may_answer.add_permits(1);
+    for _ in 0..MESSAGES {
+        assert_eq!(line.event().await["problem"]["code"], "input-missing");
+    }
+    // two uploads, in steps of 512 messages
+    let calls = calls.load(Ordering::Relaxed);
+    assert!(calls <= 40, "{calls} calls for {MESSAGES} messages");
     service.stop().await;
 }
 
