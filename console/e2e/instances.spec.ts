@@ -46,7 +46,7 @@ test("filters by state and name, in the address", async ({ page, as }) => {
   await page.getByRole("navigation", { name: "State" }).getByRole("link", { name: "Running" }).click();
   await expect(page).toHaveURL("/instances?state=running");
   await expect(page.getByText("4 instances")).toBeVisible();
-  await page.getByRole("searchbox", { name: "Name begins with" }).fill("ba");
+  await page.getByRole("searchbox", { name: "Name contains" }).fill("ba");
   await expect(page).toHaveURL("/instances?name=ba&state=running");
   await expect(page.getByText("1 instance", { exact: true })).toBeVisible();
   await page.goto("/instances?name=zzz");

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type { Instance, NewInstance, PageInstance } from "../src/api/generated/types";
+import type { CountedPageInstance, Instance, NewInstance } from "../src/api/generated/types";
 import { SESSION_COOKIE } from "./handlers/sessions.ts";
 import { MockServer } from "./server.ts";
 
@@ -70,11 +70,13 @@ test("pages follow each other without a gap, and filters are as in the API", asy
   let cursor: string | null = "";
   while (cursor !== null) {
     const page = (await send("GET", `/v1/instances?limit=5${cursor && `&cursor=${cursor}`}`))
-      .body as PageInstance;
+      .body as CountedPageInstance;
     names.push(...page.items.map((it) => it.name));
     cursor = page.next_cursor;
   }
   expect(new Set(names).size).toBe(12);
-  const running = (await send("GET", "/v1/instances?state=running&name=B")).body as PageInstance;
+  const running = (await send("GET", "/v1/instances?state=running,pending&name=GROUNDS&include=total"))
+    .body as CountedPageInstance;
   expect(running.items.map((it) => it.name)).toEqual(["backgrounds-act-2"]);
+  expect(running.total).toEqual({ count: 1, is_exact: true });
 });

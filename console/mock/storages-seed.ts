@@ -1,4 +1,4 @@
-import type { Operation, SshKey, Storage, TenantId, UserId } from "../src/api/generated/types";
+import type { Operation, OperationKind, SshKey, Storage, TenantId, UserId } from "../src/api/generated/types";
 import { daysAgo, hoursAgo, type Kept, makeId, type StudioStorage, type World } from "./world.ts";
 
 interface Base {
@@ -31,7 +31,7 @@ const bucket = (name: string): Storage["bucket"] => ({
 
 const operation = (
   n: number,
-  kind: string,
+  kind: OperationKind,
   { id, tenant_id }: StudioStorage,
   [from, to]: [string, string | null],
   more: Partial<Operation> = {},

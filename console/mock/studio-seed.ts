@@ -263,6 +263,7 @@ export function kept(n: number, tenant_id: TenantId, draft: Draft): Kept {
     storages: mounted ? [{ storage_id: mounted.id, mount_path: "/workspace", read_only: false }] : [],
     secrets: [],
     url: `https://${host}.apps.atelier.example`,
+    url_title: null,
     ports: [],
     node: more.state && more.state !== "stopped" && place ? `${place}-gpu-07` : null,
     operation_id: makeId("op", n),

@@ -165,7 +165,7 @@ export const instanceDetailHandlers = {
     const isOpen = phase !== null;
     return {
       id,
-      kind: "instance.start",
+      kind: "start_instance",
       target: it.id,
       state: isOpen ? "running" : isNewest && it.reason ? "failed" : "succeeded",
       progress: { phase, percent, reason: it.reason, message: it.message },

@@ -27,6 +27,8 @@ export function asMember({ world, caller }: Context) {
   if (role !== "member" && role !== "owner") throw new Refusal("forbidden");
 }
 
+const keyOf = (it: Instance) => `${it.name.toLowerCase()} ${it.id}`;
+
 const invalid = (pointer: string, detail: string) =>
   new Refusal("invalid-field", { errors: [{ pointer, detail }] });
 
@@ -154,6 +156,7 @@ function order(context: Context & { body: NewInstance }): Reply<Instance> {
     storages: storage ? [{ storage_id: storage.id, mount_path, read_only: false }] : [],
     secrets: (body.secrets ?? []).map(({ name }) => ({ name, updated_at: created_at })),
     url: `https://${id.slice(5, 17)}.apps.atelier.example`,
+    url_title: null,
     ports: [],
     node: null,
     datacenter: storage?.datacenter ?? place,
@@ -232,10 +235,17 @@ export const instanceHandlers = {
   listInstances: (context) => {
     const { query } = context;
     const name = query.name === undefined ? "" : String(query.name).toLowerCase();
+    const states = query.state === undefined ? [] : String(query.state).split(",");
     const found = own(context)
       .map(({ it }) => it)
-      .filter((it) => (!query.state || it.state === query.state) && it.name.toLowerCase().startsWith(name));
-    return pageOf(found, query);
+      .filter(
+        (it) => (states.length === 0 || states.includes(it.state)) && it.name.toLowerCase().includes(name),
+      );
+    const sort = String(query.sort ?? "-created_at");
+    if (sort.endsWith("name")) found.sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
+    if (sort === "created_at" || sort === "-name") found.reverse();
+    const total = query.include ? { count: found.length, is_exact: true } : null;
+    return { ...pageOf(found, query), total };
   },
   getInstance: (context) => {
     const { it } = keptOf(context, context.path.id);

@@ -60,17 +60,19 @@ export const platformInstanceHandlers = {
   listPlatformInstances: (context) => {
     asAdmin(context);
     const { world, query } = context;
-    return pageOf(
+    const states = query.state === undefined ? [] : String(query.state).split(",");
+    const found = pageOf(
       world.instances
         .filter(
           (kept) =>
             (!query.tenant_id || kept.tenant_id === query.tenant_id) &&
-            (!query.state || kept.it.state === query.state),
+            (states.length === 0 || states.includes(kept.it.state)),
         )
         .map(platformInstance)
         .sort(newestFirst),
       query,
     );
+    return { ...found, total: null };
   },
   getPlatformInstance: (context) => platformInstance(instanceOf(context, context.path.id)),
   stopPlatformInstance: (context) => {

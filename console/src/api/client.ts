@@ -54,9 +54,9 @@ export function pathOf(template: string, parts: Parts = {}): string {
     encodeURIComponent(String(parts.path?.[name])),
   );
   const query = new URLSearchParams();
+  // several values are separated by commas, as an array is as text
   for (const [name, value] of Object.entries(parts.query ?? {}))
-    if (value !== undefined && value !== null && value !== "")
-      for (const one of Array.isArray(value) ? value : [value]) query.append(name, String(one));
+    if (value !== undefined && value !== null && String(value) !== "") query.append(name, String(value));
   const text = query.toString();
   return text ? `${path}?${text}` : path;
 }

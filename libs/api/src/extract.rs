@@ -1,9 +1,11 @@
 //! Axum's extractors with problems as their rejections.
 
+use std::error::Error;
+
 use axum::{
     extract::{
         FromRequest, FromRequestParts, OptionalFromRequest, Request,
-        rejection::{BytesRejection, FailedToBufferBody},
+        rejection::{BytesRejection, FailedToBufferBody, QueryRejection},
     },
     http::{header, request::Parts},
     response::{IntoResponse, Response},
@@ -117,7 +119,7 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T>
     }
 }
 
-/// Query parameters. Rejects invalid ones with 422.
+/// Query parameters. Rejects invalid ones with 422 and the name of the parameter.
 #[derive(Debug, Clone, Copy)]
 pub struct Query<T>(pub T);
 
@@ -128,14 +130,31 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
         axum::extract::Query::from_request_parts(parts, state)
             .await
             .map(|axum::extract::Query(value)| Self(value))
-            .map_err(|rejection| {
-                let text = rejection.body_text();
-                Problem::invalid_field(
-                    "query",
-                    text.trim_start_matches("Failed to deserialize query string: "),
-                )
+            .map_err(|rejection| match misread(&rejection) {
+                Some(error) if error.path().iter().next().is_some() => {
+                    Problem::invalid_field(error.path().to_string(), error.inner().to_string())
+                }
+                _ => {
+                    let text = rejection.body_text();
+                    Problem::invalid_field(
+                        "query",
+                        text.trim_start_matches("Failed to deserialize query string: "),
+                    )
+                }
             })
     }
+}
+
+/// Returns what is wrong with which parameter.
+fn misread(rejection: &QueryRejection) -> Option<&serde_path_to_error::Error<serde::de::value::Error>> {
+    let mut cause = rejection.source();
+    while let Some(error) = cause {
+        if let Some(found) = error.downcast_ref() {
+            return Some(found);
+        }
+        cause = error.source();
+    }
+    None
 }
 
 #[cfg(test)]
@@ -201,6 +220,34 @@ mod tests {
         assert!(from_slice::<Values>(br#"{"kinds":["small"],"kind":null}"#).is_ok());
         for text in [r#"{"kinds":[nul]}"#, r#"{"kinds":[7"#, r#"{"kinds":[],"share":1e}"#] {
             assert_eq!(from_slice::<Values>(text.as_bytes()).unwrap_err().status.as_u16(), 400, "{text}");
+        }
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "only its shape matters")]
+    struct Parameters {
+        kind: Option<Kind>,
+        kinds: Option<crate::Several<Kind>>,
+        count: Option<u8>,
+    }
+
+    #[tokio::test]
+    async fn an_invalid_parameter_is_named() {
+        for (query, pointer, detail) in [
+            ("kind=large", "kind", "unknown variant `large`"),
+            ("kinds=small,large", "kinds", "unknown variant `large`"),
+            ("kinds=small&kinds=small", "query", "duplicate field"),
+            ("count=300", "count", "number too large"),
+            ("other=1", "other", "unknown field `other`"),
+        ] {
+            let request =
+                Request::builder().uri(format!("/?{query}")).body(axum::body::Body::empty()).unwrap();
+            let (mut parts, _) = request.into_parts();
+            let refused = Query::<Parameters>::from_request_parts(&mut parts, &()).await.unwrap_err();
+            assert_eq!(refused.status.as_u16(), 422, "{query}");
+            let error = &refused.errors[0];
+            assert!(error.pointer == pointer && error.detail.contains(detail), "{query}: {error:?}");
         }
     }
 

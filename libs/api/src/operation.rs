@@ -33,6 +33,35 @@ impl OperationState {
     }
 }
 
+/// Actions of all services.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+#[expect(dead_code, reason = "the schema of stored kinds, which are text")]
+enum OperationKind {
+    /// Create an instance and, unless it is created stopped, start it.
+    CreateInstance,
+    /// Start an instance.
+    StartInstance,
+    /// Stop an instance, or give up the unit that it keeps.
+    StopInstance,
+    /// Restart an instance in its unit.
+    RestartInstance,
+    /// Delete an instance.
+    DeleteInstance,
+    /// Create a storage.
+    CreateStorage,
+    /// Change the size of a storage.
+    ResizeStorage,
+    /// Delete a storage.
+    DeleteStorage,
+    /// Add units to the stock.
+    AddStock,
+    /// Remove units from the stock.
+    RemoveStock,
+    /// Delete a tenant.
+    DeleteTenant,
+}
+
 /// How far an operation is. Kinds of operations may add members of their own.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
@@ -64,7 +93,8 @@ fn complete<S: serde::Serializer>(progress: &Value, serializer: S) -> Result<S::
 pub struct Operation {
     /// Operation id.
     pub id: OperationId,
-    /// The action, for example `start_instance`.
+    /// The action.
+    #[schema(value_type = OperationKind)]
     pub kind: String,
     /// Id of the resource that the action changes.
     pub target: String,

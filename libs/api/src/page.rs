@@ -114,6 +114,26 @@ impl PageParams {
         let after = self.cursor.as_deref().map(Cursor::decode).transpose()?;
         Ok(PageRequest { limit, after })
     }
+
+    /// As [`Self::request`], of a list in one of several orders: its cursors have the order, and are of no other.
+    ///
+    /// # Errors
+    /// As well if the cursor is of another order.
+    pub fn sorted<S, K>(&self, sort: S) -> Result<PageRequest<(S, K)>, Problem>
+    where
+        S: DeserializeOwned + PartialEq + Copy,
+        K: DeserializeOwned,
+    {
+        let request = self.request::<(S, K)>()?;
+        match &request.after {
+            Some((other, _)) if *other != sort => {
+                let detail =
+                    "is of another order of this list; send the same `sort`, or begin without a cursor";
+                Err(Problem::invalid_field("cursor", detail))
+            }
+            _ => Ok(request),
+        }
+    }
 }
 
 /// The requested page of a list.
@@ -183,6 +203,18 @@ mod tests {
         assert_eq!(first.items, [10, 20]);
         let second = read(&params(json!({"limit": "3", "cursor": first.next_cursor})).request().unwrap());
         assert_eq!((second.items, second.next_cursor), (vec![30, 40, 50], None), "no row is left");
+    }
+
+    #[test]
+    fn a_cursor_is_of_one_order() {
+        let request = |query, sort| params(query).sorted::<char, i64>(sort);
+        let first = request(json!({ "limit": "1" }), 'a').unwrap();
+        let cursor = first.page(vec![1, 2], |row| ('a', *row)).next_cursor;
+        let next = request(json!({ "cursor": cursor }), 'a').unwrap();
+        assert_eq!(next.after, Some(('a', 1)));
+        let other = request(json!({ "cursor": cursor }), 'b').unwrap_err();
+        assert_eq!(other.errors[0].pointer, "cursor");
+        assert!(other.errors[0].detail.contains("order"), "{}", other.errors[0].detail);
     }
 
     #[test]

@@ -12,6 +12,8 @@ import type {
   Budget,
   BudgetTerms,
   CapacityStep,
+  CountedPageInstance,
+  CountedPagePlatformInstance,
   CreatedUpload,
   CreatedWorker,
   Credentials,
@@ -102,7 +104,6 @@ import type {
   PageDeployment,
   PageEvent,
   PageGpuSpec,
-  PageInstance,
   PageInstanceLog,
   PageInvitation,
   PageJob,
@@ -117,7 +118,6 @@ import type {
   PageOperation,
   PagePasskey,
   PagePlatformBudget,
-  PagePlatformInstance,
   PagePlatformQuota,
   PagePlatformStorage,
   PagePlatformStorageQuota,
@@ -714,7 +714,7 @@ export const getWebhook = /* @__PURE__ */ operation<{ path: { id: WebhookId } },
 export const listApiKeys = /* @__PURE__ */ operation<{ query?: { limit?: number; cursor?: string } }, PageApiKey>("GET", "/v1/api-keys");
 
 /** Lists who signed in and changed members and invitations of the tenant, newest first. For owners. */
-export const listAuditEntries = /* @__PURE__ */ operation<{ query?: { limit?: number; cursor?: string } }, PageAuditEntry>("GET", "/v1/audit");
+export const listAuditEntries = /* @__PURE__ */ operation<{ query?: { user_id?: UserId; by?: "person" | "service"; operation?: string; from?: Timestamp; to?: Timestamp; limit?: number; cursor?: string } }, PageAuditEntry>("GET", "/v1/audit");
 
 /**
  * Lists the checkpoints and base models that workers have, by pool, kind and name. Members see those of the pools that run jobs of
@@ -800,7 +800,7 @@ export const listGpuSpecPrices = /* @__PURE__ */ operation<{ path: { id: GpuSpec
 export const listGpuSpecs = /* @__PURE__ */ operation<{ query?: { name_prefix?: string; gpu_model?: string; state?: GpuSpecState; limit?: number; cursor?: string } }, PageGpuSpec>("GET", "/v1/gpu-specs");
 
 /** Lists who changed instances and their keys of the tenant, newest first. For owners. */
-export const listInstanceAuditEntries = /* @__PURE__ */ operation<{ query?: { limit?: number; cursor?: string } }, PageAuditEntry>("GET", "/v1/instance-audit");
+export const listInstanceAuditEntries = /* @__PURE__ */ operation<{ query?: { user_id?: UserId; by?: "person" | "service"; operation?: string; from?: Timestamp; to?: Timestamp; limit?: number; cursor?: string } }, PageAuditEntry>("GET", "/v1/instance-audit");
 
 /** Lists or follows what happened to an instance. */
 export const listInstanceEvents = /* @__PURE__ */ operation<{ path: { id: InstanceId }; query?: { type?: 
@@ -873,8 +873,8 @@ export const listInstanceOperations = /* @__PURE__ */ operation<{ query?: { inst
 /** Lists the SSH keys that open this instance only, newest first. */
 export const listInstanceSshKeys = /* @__PURE__ */ operation<{ path: { id: InstanceId }; query?: { limit?: number; cursor?: string } }, PageSshKey>("GET", "/v1/instances/{id}/ssh-keys");
 
-/** Lists the tenant's instances, newest first. */
-export const listInstances = /* @__PURE__ */ operation<{ query?: { state?: InstanceState; name?: string; limit?: number; cursor?: string } }, PageInstance>("GET", "/v1/instances");
+/** Lists the tenant's instances, newest first unless `sort` says otherwise. */
+export const listInstances = /* @__PURE__ */ operation<{ query?: { state?: InstanceState[]; name?: string; sort?: "created_at" | "-created_at" | "name" | "-name"; fields?: string; include?: "total"[]; limit?: number; cursor?: string } }, CountedPageInstance>("GET", "/v1/instances");
 
 /** Lists the open invitations of a tenant, oldest first. For owners and administrators. */
 export const listInvitations = /* @__PURE__ */ operation<{ path: { id: TenantId }; query?: { limit?: number; cursor?: string } }, PageInvitation>("GET", "/v1/tenants/{id}/invitations");
@@ -886,7 +886,7 @@ export const listJobArtifacts = /* @__PURE__ */ operation<{ path: { id: JobId };
 export const listJobAttempts = /* @__PURE__ */ operation<{ path: { id: JobId }; query?: { limit?: number; cursor?: string } }, PageJobAttempt>("GET", "/v1/jobs/{id}/attempts");
 
 /** Lists who submitted and cancelled jobs of the tenant, newest first. For owners. */
-export const listJobAuditEntries = /* @__PURE__ */ operation<{ query?: { limit?: number; cursor?: string } }, PageAuditEntry>("GET", "/v1/job-audit");
+export const listJobAuditEntries = /* @__PURE__ */ operation<{ query?: { user_id?: UserId; by?: "person" | "service"; operation?: string; from?: Timestamp; to?: Timestamp; limit?: number; cursor?: string } }, PageAuditEntry>("GET", "/v1/job-audit");
 
 /** Lists or follows what happened to a job. */
 export const listJobEvents = /* @__PURE__ */ operation<{ path: { id: JobId }; query?: { type?: JobEventType; limit?: number; cursor?: string; after?: string }; headers?: { "Last-Event-ID"?: string } }, PageJobEvent | undefined>("GET", "/v1/jobs/{id}/events");
@@ -916,7 +916,7 @@ export const listOffers = /* @__PURE__ */ operation<{ query?: { limit?: number; 
 export const listPasskeys = /* @__PURE__ */ operation<{ query?: { limit?: number; cursor?: string } }, PagePasskey>("GET", "/v1/me/passkeys");
 
 /** Lists who signed in and changed members and invitations of a tenant, or of the platform, newest first. For administrators. */
-export const listPlatformAuditEntries = /* @__PURE__ */ operation<{ query?: { tenant_id?: TenantId; limit?: number; cursor?: string } }, PageAuditEntry>("GET", "/v1/platform-audit");
+export const listPlatformAuditEntries = /* @__PURE__ */ operation<{ query?: { tenant_id?: TenantId; user_id?: UserId; by?: "person" | "service"; operation?: string; from?: Timestamp; to?: Timestamp; limit?: number; cursor?: string } }, PageAuditEntry>("GET", "/v1/platform-audit");
 
 /** Lists the tenants that have a budget, by id. For administrators. */
 export const listPlatformBudgets = /* @__PURE__ */ operation<{ query?: { limit?: number; cursor?: string } }, PagePlatformBudget>("GET", "/v1/platform-budgets");
@@ -925,13 +925,13 @@ export const listPlatformBudgets = /* @__PURE__ */ operation<{ query?: { limit?:
 export const listPlatformInstanceActions = /* @__PURE__ */ operation<{ path: { id: InstanceId }; query?: { limit?: number; cursor?: string } }, PageAdminAction>("GET", "/v1/platform-instances/{id}/actions");
 
 /** Lists who changed instances and their keys of a tenant, or of the platform, newest first. For administrators. */
-export const listPlatformInstanceAuditEntries = /* @__PURE__ */ operation<{ query?: { tenant_id?: TenantId; limit?: number; cursor?: string } }, PageAuditEntry>("GET", "/v1/platform-instance-audit");
+export const listPlatformInstanceAuditEntries = /* @__PURE__ */ operation<{ query?: { tenant_id?: TenantId; user_id?: UserId; by?: "person" | "service"; operation?: string; from?: Timestamp; to?: Timestamp; limit?: number; cursor?: string } }, PageAuditEntry>("GET", "/v1/platform-instance-audit");
 
-/** Lists the instances of all tenants, newest first. For administrators. */
-export const listPlatformInstances = /* @__PURE__ */ operation<{ query?: { tenant_id?: TenantId; state?: InstanceState; limit?: number; cursor?: string } }, PagePlatformInstance>("GET", "/v1/platform-instances");
+/** Lists the instances of all tenants, newest first unless `sort` says otherwise. For administrators. */
+export const listPlatformInstances = /* @__PURE__ */ operation<{ query?: { tenant_id?: TenantId; state?: InstanceState[]; name?: string; sort?: "created_at" | "-created_at" | "name" | "-name"; fields?: string; include?: "total"[]; limit?: number; cursor?: string } }, CountedPagePlatformInstance>("GET", "/v1/platform-instances");
 
 /** Lists who submitted and cancelled jobs of a tenant, or changed pools, newest first. For administrators. */
-export const listPlatformJobAuditEntries = /* @__PURE__ */ operation<{ query?: { tenant_id?: TenantId; limit?: number; cursor?: string } }, PageAuditEntry>("GET", "/v1/platform-job-audit");
+export const listPlatformJobAuditEntries = /* @__PURE__ */ operation<{ query?: { tenant_id?: TenantId; user_id?: UserId; by?: "person" | "service"; operation?: string; from?: Timestamp; to?: Timestamp; limit?: number; cursor?: string } }, PageAuditEntry>("GET", "/v1/platform-job-audit");
 
 /** The newest log lines of the platform's processes */
 export const listPlatformLogs = /* @__PURE__ */ operation<{ query?: { module?: string; level?: LogLevel; request_id?: string; limit?: number } }, PlatformLogs>("GET", "/v1/platform/logs");
@@ -949,13 +949,13 @@ export const listPlatformQuotas = /* @__PURE__ */ operation<{ query?: { limit?: 
 export const listPlatformSshSessions = /* @__PURE__ */ operation<{ query?: { tenant_id?: TenantId; instance_id?: InstanceId; limit?: number; cursor?: string } }, PageSshSession>("GET", "/v1/platform-ssh-sessions");
 
 /** Lists who changed the stock and its catalogue of a tenant, or of the platform, newest first. For administrators. */
-export const listPlatformStockAuditEntries = /* @__PURE__ */ operation<{ query?: { tenant_id?: TenantId; limit?: number; cursor?: string } }, PageAuditEntry>("GET", "/v1/platform-stock-audit");
+export const listPlatformStockAuditEntries = /* @__PURE__ */ operation<{ query?: { tenant_id?: TenantId; user_id?: UserId; by?: "person" | "service"; operation?: string; from?: Timestamp; to?: Timestamp; limit?: number; cursor?: string } }, PageAuditEntry>("GET", "/v1/platform-stock-audit");
 
 /** Lists what administrators did to a storage, newest first. Deleted storages have a list too. For administrators. */
 export const listPlatformStorageActions = /* @__PURE__ */ operation<{ path: { id: StorageId }; query?: { limit?: number; cursor?: string } }, PageAdminAction>("GET", "/v1/platform-storages/{id}/actions");
 
 /** Lists who changed storages and credentials of a tenant, or of the platform, newest first. For administrators. */
-export const listPlatformStorageAuditEntries = /* @__PURE__ */ operation<{ query?: { tenant_id?: TenantId; limit?: number; cursor?: string } }, PageAuditEntry>("GET", "/v1/platform-storage-audit");
+export const listPlatformStorageAuditEntries = /* @__PURE__ */ operation<{ query?: { tenant_id?: TenantId; user_id?: UserId; by?: "person" | "service"; operation?: string; from?: Timestamp; to?: Timestamp; limit?: number; cursor?: string } }, PageAuditEntry>("GET", "/v1/platform-storage-audit");
 
 /** Lists the tenants that have limits of their own, by id. For administrators. */
 export const listPlatformStorageQuotas = /* @__PURE__ */ operation<{ query?: { limit?: number; cursor?: string } }, PagePlatformStorageQuota>("GET", "/v1/platform-storage-quotas");
@@ -1012,7 +1012,7 @@ export const listStockRepairs = /* @__PURE__ */ operation<{ query?: { limit?: nu
 export const listStockUnits = /* @__PURE__ */ operation<{ query?: { gpu_spec?: string; datacenter?: string; state?: UnitState; node?: string; instance_id?: InstanceId; tenant_id?: TenantId; limit?: number; cursor?: string } }, PageStockUnit>("GET", "/v1/stock-units");
 
 /** Lists who changed storages and credentials of the tenant, newest first. For owners. */
-export const listStorageAuditEntries = /* @__PURE__ */ operation<{ query?: { limit?: number; cursor?: string } }, PageAuditEntry>("GET", "/v1/storage-audit");
+export const listStorageAuditEntries = /* @__PURE__ */ operation<{ query?: { user_id?: UserId; by?: "person" | "service"; operation?: string; from?: Timestamp; to?: Timestamp; limit?: number; cursor?: string } }, PageAuditEntry>("GET", "/v1/storage-audit");
 
 /** Lists the access keys of a bucket, oldest first, without their secrets. */
 export const listStorageCredentials = /* @__PURE__ */ operation<{ path: { id: StorageId }; query?: { limit?: number; cursor?: string } }, PageBucketCredential>("GET", "/v1/storages/{id}/credentials");

@@ -412,6 +412,37 @@ export interface CostRange {
   p90: string;
 }
 
+/** One page of a list that also tells how many items there are. */
+export interface CountedPageInstance {
+  /** Items in the order of the list. */
+  items: Instance[];
+  /** Send it as `cursor` to get the next page; null at the end. */
+  next_cursor: string | null;
+  /**
+   * Ids of items of this page that exist and whose stored records cannot be read. Report them to an administrator of the
+   * platform.
+   */
+  unreadable: string[];
+  total: ListTotal | null;
+}
+
+/** One page of a list that also tells how many items there are. */
+export interface CountedPagePlatformInstance {
+  /** Items in the order of the list. */
+  items: (Instance & {
+      /** Owner of the instance. */
+      tenant_id: TenantId;
+    })[];
+  /** Send it as `cursor` to get the next page; null at the end. */
+  next_cursor: string | null;
+  /**
+   * Ids of items of this page that exist and whose stored records cannot be read. Report them to an administrator of the
+   * platform.
+   */
+  unreadable: string[];
+  total: ListTotal | null;
+}
+
 /** A new upload. */
 export type CreatedUpload = Upload & {
     /**
@@ -1110,6 +1141,8 @@ export interface Instance {
   secrets: InstanceSecret[];
   /** URL of the instance. Stays the same as long as the instance exists. */
   url: string;
+  /** What people open at the URL, for example `WebUI`, or null. */
+  url_title: string | null;
   /** Its ports with host names of their own. */
   ports: InstancePort[];
   /** Node of the instance; null if it has no unit. */
@@ -1297,6 +1330,11 @@ export interface InstanceImage {
 export interface InstanceImagePort {
   /** Port number. */
   port: number;
+  /**
+   * What people open at this port, for example `ComfyUI`: 1 to 100 characters. Unless the order names `public_ports`, each port
+   * with a title gets a host name.
+   */
+  title?: string | null;
   /** Whether the instance's URL leads to this port. */
   is_public?: boolean;
   /** Whether the readiness probe connects to this port. If no port has it, the probe connects to the public one. */
@@ -1366,6 +1404,8 @@ export type InstanceNotRunningProblem = Problem & {
 export interface InstancePort {
   /** Port of the container. */
   port: number;
+  /** What people open there, for example `Jupyter`, or null. */
+  title: string | null;
   /** Its URL. Stays the same as long as the instance exists and has the port. */
   url: string;
   /** Whether only signed-in members of the tenant reach it, with a ticket. */
@@ -1952,6 +1992,14 @@ export interface LinkedAccount {
 /** Linked account id: an account of a user at an OpenID provider. */
 export type LinkedAccountId = string & { readonly __id: "LinkedAccountId" };
 
+/** How many items all pages of a list have. */
+export interface ListTotal {
+  /** Number of items, up to 10,000. */
+  count: number;
+  /** False if there are more than `count`. */
+  is_exact: boolean;
+}
+
 /** How important a line is. */
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error";
 
@@ -2308,8 +2356,11 @@ export interface NewInstance {
   wait?: boolean;
   /** What happens when its node is lost. */
   on_node_loss?: OnNodeLoss;
-  /** Ports of the container that get host names of their own, besides the one of the service; at most 10. */
-  public_ports?: NewPublicPort[];
+  /**
+   * Ports of the container that get host names of their own, besides the one of the service; at most 10. If absent, those to which the
+   * service, or the image, gives a title.
+   */
+  public_ports?: NewPublicPort[] | null;
   idle_stop?: IdleStopSettings | null;
   /** Whether the instance is started at once. Otherwise it is created stopped. */
   start?: boolean;
@@ -2413,6 +2464,8 @@ export interface NewPool {
 export interface NewPublicPort {
   /** Port, 1 to 65,535. The container has to listen on it with HTTP. */
   port: number;
+  /** What people open there, for example `Jupyter`: 1 to 100 characters. The title that the service gives this port if absent. */
+  title?: string | null;
   /**
    * Whether only signed-in members of the tenant reach it, with a ticket. Otherwise it is open to everyone who knows
    * its host name.
@@ -2625,8 +2678,8 @@ export type OnNodeLoss = "restart" | "stop";
 export interface Operation {
   /** Operation id. */
   id: OperationId;
-  /** The action, for example `start_instance`. */
-  kind: string;
+  /** The action. */
+  kind: OperationKind;
   /** Id of the resource that the action changes. */
   target: string;
   /** Current state. */
@@ -2656,6 +2709,20 @@ export interface OperationChanged {
 
 /** Operation id. */
 export type OperationId = string & { readonly __id: "OperationId" };
+
+/** Actions of all services. */
+export type OperationKind =
+  | "create_instance"
+  | "start_instance"
+  | "stop_instance"
+  | "restart_instance"
+  | "delete_instance"
+  | "create_storage"
+  | "resize_storage"
+  | "delete_storage"
+  | "add_stock"
+  | "remove_stock"
+  | "delete_tenant";
 
 /** How far an operation is. Kinds of operations may add members of their own. */
 export interface OperationProgress {
@@ -2825,19 +2892,6 @@ export interface PageEvent {
 export interface PageGpuSpec {
   /** Items in the order of the list. */
   items: GpuSpec[];
-  /** Send it as `cursor` to get the next page; null at the end. */
-  next_cursor: string | null;
-  /**
-   * Ids of items of this page that exist and whose stored records cannot be read. Report them to an administrator of the
-   * platform.
-   */
-  unreadable: string[];
-}
-
-/** One page of a list. */
-export interface PageInstance {
-  /** Items in the order of the list. */
-  items: Instance[];
   /** Send it as `cursor` to get the next page; null at the end. */
   next_cursor: string | null;
   /**
@@ -3020,22 +3074,6 @@ export interface PagePasskey {
 export interface PagePlatformBudget {
   /** Items in the order of the list. */
   items: PlatformBudget[];
-  /** Send it as `cursor` to get the next page; null at the end. */
-  next_cursor: string | null;
-  /**
-   * Ids of items of this page that exist and whose stored records cannot be read. Report them to an administrator of the
-   * platform.
-   */
-  unreadable: string[];
-}
-
-/** One page of a list. */
-export interface PagePlatformInstance {
-  /** Items in the order of the list. */
-  items: (Instance & {
-      /** Owner of the instance. */
-      tenant_id: TenantId;
-    })[];
   /** Send it as `cursor` to get the next page; null at the end. */
   next_cursor: string | null;
   /**
@@ -3627,6 +3665,9 @@ export interface PoolWorkers {
    */
   lent_max?: number;
 }
+
+/** Protocol of a port. */
+export type PortProtocol = "TCP" | "UDP" | "SCTP";
 
 /** A price and the time in which it was effective. */
 export interface Price {
@@ -4872,8 +4913,13 @@ export type StreamNotice =
 export interface TemplatePort {
   /** Port number. */
   port: number;
-  /** `TCP` (default), `UDP` or `SCTP`. */
-  protocol?: string;
+  /** Protocol, `TCP` by default. */
+  protocol?: PortProtocol;
+  /**
+   * What people open at this port, for example `Jupyter`: 1 to 100 characters. Instances of the service get a host name for each
+   * TCP port with a title, unless their order names `public_ports`.
+   */
+  title?: string | null;
   /** Whether the instance's URL leads to this port. */
   is_public?: boolean;
   /** Whether the readiness probe connects to this port. */

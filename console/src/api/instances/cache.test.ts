@@ -30,7 +30,7 @@ const make = (id: number, more: Partial<Instance> = {}) =>
 
 const show = (filter: InstanceFilter, items: Instance[], next_cursor: string | null = null) =>
   client.setQueryData(keys.list(filter), {
-    pages: [{ items, next_cursor, unreadable: [] }],
+    pages: [{ items, next_cursor, unreadable: [], total: null }],
     pageParams: [null],
   });
 
@@ -55,25 +55,25 @@ test("news of the same age wins: what an instance waits for changes without a ch
 test("the answer of a list that was asked for before is not newer than what came since", () => {
   show({}, [make(1)]);
   putInstance(client, make(1, { state: "stopped", updated_at: "2026-11-27T12:00:01Z" }));
-  const page = newestPage(client, { items: [make(1)], next_cursor: null, unreadable: [] });
+  const page = newestPage(client, { items: [make(1)], next_cursor: null, unreadable: [], total: null });
   expect(page.items[0]?.state).toBe("stopped");
 });
 
 test("a new one takes its place in the lists that it belongs to, newest first", () => {
   show({}, [make(3), make(1)]);
-  show({ state: "stopped" }, []);
+  show({ states: ["stopped"] }, []);
   show({ name: "SHEET" }, [make(3)], "c1");
   putInstance(client, make(2));
   expect(shown()).toEqual(["sheet-3 running", "sheet-2 running", "sheet-1 running"]);
-  expect(shown({ state: "stopped" })).toEqual([]);
+  expect(shown({ states: ["stopped"] })).toEqual([]);
   // it may be on a page that was not read yet
   expect(shown({ name: "SHEET" })).toEqual(["sheet-3 running"]);
 });
 
 test("one that stopped matching the filter stays until the list is read again", () => {
-  show({ state: "running" }, [make(1)]);
+  show({ states: ["running"] }, [make(1)]);
   putInstance(client, make(1, { state: "stopped", updated_at: "2026-11-27T12:00:01Z" }));
-  expect(shown({ state: "running" })).toEqual(["sheet-1 stopped"]);
+  expect(shown({ states: ["running"] })).toEqual(["sheet-1 stopped"]);
 });
 
 test("what a press expects is shown at once, is not undone by what was read before, and ends with the answer", () => {
@@ -99,5 +99,7 @@ test("what is deleted does not come back with an answer that was on its way", ()
   dropInstance(client, make(1).id);
   putInstance(client, make(1, { updated_at: "2026-11-27T12:00:01Z" }));
   expect(shown()).toEqual([]);
-  expect(newestPage(client, { items: [make(1)], next_cursor: null, unreadable: [] }).items).toEqual([]);
+  expect(
+    newestPage(client, { items: [make(1)], next_cursor: null, unreadable: [], total: null }).items,
+  ).toEqual([]);
 });

@@ -1,21 +1,21 @@
 import type { InfiniteData, QueryClient } from "@tanstack/react-query";
-import type { Instance, InstanceId, InstanceState, PageInstance } from "@/api/generated/types";
+import type { CountedPageInstance, Instance, InstanceId, InstanceState } from "@/api/generated/types";
 import { compareTimes } from "@/lib/time";
 
 export interface InstanceFilter {
-  state?: InstanceState | undefined;
-  /** How the name begins, in any case. */
+  states?: InstanceState[] | undefined;
+  /** What the name contains, in any case. */
   name?: string | undefined;
 }
 
 export const keys = {
   lists: ["instances"] as const,
-  list: ({ state, name }: InstanceFilter) =>
-    ["instances", { ...(state && { state }), ...(name && { name }) }] as const,
+  list: ({ states, name }: InstanceFilter) =>
+    ["instances", { ...(states?.length && { states }), ...(name && { name }) }] as const,
   one: (id: InstanceId) => ["instance", id] as const,
 };
 
-export type Lists = InfiniteData<PageInstance, string | null>;
+export type Lists = InfiniteData<CountedPageInstance, string | null>;
 
 /** Instances that show what a press is expected to do: news of the same age says what was before it. */
 const pressed = new Map<InstanceId, number>();
@@ -59,7 +59,7 @@ export function newest(client: QueryClient, answer: Instance): Instance {
 }
 
 /** An answer of the list, with what has become known since it was asked for. */
-export const newestPage = (client: QueryClient, page: PageInstance): PageInstance => ({
+export const newestPage = (client: QueryClient, page: CountedPageInstance): CountedPageInstance => ({
   ...page,
   items: page.items.filter((it) => !gone.has(it.id)).map((it) => newest(client, it)),
 });
@@ -76,8 +76,9 @@ function write(client: QueryClient, it: Instance) {
     client.setQueryData<Lists>(key, (data) => data && withInstance(data, key[1] as InstanceFilter, it));
 }
 
-const matches = ({ state, name }: InstanceFilter, it: Instance) =>
-  (!state || it.state === state) && (!name || it.name.toLowerCase().startsWith(name.toLowerCase()));
+const matches = ({ states, name }: InstanceFilter, it: Instance) =>
+  (!states?.length || states.includes(it.state)) &&
+  (!name || it.name.toLowerCase().includes(name.toLowerCase()));
 
 /**
  * The list with the instance in its place: ids sort by their creation, newest first. One that stopped matching the

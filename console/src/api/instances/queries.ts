@@ -18,7 +18,7 @@ export const instances = (filter: InstanceFilter = {}) =>
           {
             query: {
               limit: PAGE,
-              ...(filter.state && { state: filter.state }),
+              ...(filter.states?.length && { state: filter.states }),
               ...(filter.name && { name: filter.name }),
               ...(pageParam && { cursor: pageParam }),
             },

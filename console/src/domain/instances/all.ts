@@ -18,7 +18,7 @@ export function useAllInstances(): AllInstances {
   const whole = data.pages.at(-1)?.next_cursor === null;
   const items = data.pages.flatMap((page) => page.items);
   // of a long list, those that run are asked for by themselves
-  const { data: running } = useInfiniteQuery({ ...instances({ state: "running" }), enabled: !whole });
+  const { data: running } = useInfiniteQuery({ ...instances({ states: ["running"] }), enabled: !whole });
   return {
     items,
     whole,

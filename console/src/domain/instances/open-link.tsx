@@ -1,5 +1,5 @@
 import { ExternalLink } from "lucide-react";
-import type { Instance } from "@/api/generated/types";
+import type { Instance, InstancePort } from "@/api/generated/types";
 import { type Text, useText } from "@/i18n";
 import { ButtonLink } from "@/ui/button";
 
@@ -9,35 +9,39 @@ const titles: [RegExp, string][] = [
   [/jupyter/i, "Jupyter"],
 ];
 
-/** "WebUI", where the name of the service tells what answers. */
-export const serviceTitle = ({ service }: Pick<Instance, "service">) =>
-  titles.find(([pattern]) => service && pattern.test(service))?.[1] ?? null;
+/** "WebUI", where the service or its name tells what answers. */
+export const serviceTitle = ({ service, url_title }: Pick<Instance, "service" | "url_title">) =>
+  url_title ?? titles.find(([pattern]) => service && pattern.test(service))?.[1] ?? null;
 
 /** "Open WebUI", where it is known what answers. */
-export function openWord(it: Pick<Instance, "service">, t: Text): string {
-  const title = serviceTitle(it);
+export function openWord(it: Pick<Instance, "service" | "url_title">, t: Text, port?: InstancePort): string {
+  const title = port ? (port.title ?? String(port.port)) : serviceTitle(it);
   return title ? t("instances.openTitle", { title }) : t("instances.open");
 }
 
 /** A link to a page in a new tab that makes the ticket: a window opened after a request would be blocked. */
 export function OpenLink({
   it,
+  port,
   small,
   icon,
   primary,
 }: {
   it: Instance;
+  /** A port besides the one of the service. */
+  port?: InstancePort;
   small?: boolean;
   icon?: boolean;
   primary?: boolean;
 }) {
   const { t } = useText();
   if (it.state !== "running") return null;
-  const word = openWord(it, t);
+  const word = openWord(it, t, port);
   return (
     <ButtonLink
       to="/instances/$id/open"
       params={{ id: it.id }}
+      search={port && { port: port.port }}
       target="_blank"
       preload={false}
       kind={primary ? "primary" : "plain"}

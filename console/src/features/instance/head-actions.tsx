@@ -30,6 +30,7 @@ export function HeadActions({
     <div className="max-md:w-full">
       <div className="flex flex-wrap justify-end gap-2 max-md:justify-start">
         <OpenLink it={it} primary />
+        {it.ports.map((port) => port.title && <OpenLink key={port.port} it={it} port={port} />)}
         {isStopped && (
           <Button kind="primary" disabled={why("start")} onClick={() => act("start", it)}>
             <span>

@@ -7,7 +7,7 @@ import { SearchField } from "@/ui/search-field";
 
 const route = getRouteApi("/_app/instances/");
 
-/** Those that people look for; others can be given in the address. */
+/** Those that people look for; others, and several, can be given in the address. */
 const offered = ["running", "pending", "starting", "stopped"] as const satisfies InstanceState[];
 
 export function Filter({ filter }: { filter: InstanceFilter }) {
@@ -22,8 +22,9 @@ export function Filter({ filter }: { filter: InstanceFilter }) {
     deleting: t("instances.deleting"),
   };
   const name = filter.name || undefined;
-  const states: (InstanceState | undefined)[] = [undefined, ...offered];
-  if (filter.state && !states.includes(filter.state)) states.push(filter.state);
+  const asked = filter.states?.join(",") ?? "";
+  const choices: InstanceState[][] = [[], ...offered.map((state) => [state])];
+  if (!choices.some((choice) => choice.join(",") === asked)) choices.push(filter.states ?? []);
   return (
     <div className="mb-3 flex min-h-11 flex-wrap items-center gap-x-4 gap-y-2">
       <SearchField
@@ -31,18 +32,21 @@ export function Filter({ filter }: { filter: InstanceFilter }) {
         value={filter.name ?? ""}
         onChange={(next) =>
           void navigate({
-            search: { ...(next && { name: next }), ...(filter.state && { state: filter.state }) },
+            search: { ...(next && { name: next }), ...(asked && { state: asked }) },
             replace: true,
           })
         }
       />
       <FilterLinks
         label={t("instances.filterState")}
-        links={states.map((state) => ({
-          label: state ? words[state] : t("instances.allStates"),
-          chosen: filter.state === state,
-          link: { to: "/instances", search: { ...(name && { name }), ...(state && { state }) } },
-        }))}
+        links={choices.map((choice) => {
+          const state = choice.join(",");
+          return {
+            label: choice.map((one) => words[one]).join(" + ") || t("instances.allStates"),
+            chosen: state === asked,
+            link: { to: "/instances", search: { ...(name && { name }), ...(state && { state }) } },
+          };
+        })}
       />
     </div>
   );

@@ -6,6 +6,7 @@ import type { Instance, InstanceId } from "@/api/generated/types";
 import { endedRuns, instances } from "@/api/instances/queries";
 import { useLoadedPages } from "@/api/query";
 import { useWhyNot } from "@/app/roles";
+import { filterOf } from "@/domain/instances/filter";
 import { useSentence } from "@/domain/instances/sentence";
 import { useText } from "@/i18n";
 import { Button, ButtonLink } from "@/ui/button";
@@ -22,7 +23,7 @@ const route = getRouteApi("/_app/instances/");
 
 export function InstancesPage() {
   const { t } = useText();
-  const filter = route.useSearch();
+  const filter = filterOf(route.useSearch());
   const list = useLoadedPages(instances(filter));
   const { data: ended } = useQuery(endedRuns);
   const reason = useWhyNot("instances.write");
@@ -31,7 +32,7 @@ export function InstancesPage() {
   const [chosen, setChosen] = useState<ReadonlySet<InstanceId>>(new Set());
   const items = list.data.pages.flatMap((page) => page.items);
   const unreadable = list.data.pages.flatMap((page) => page.unreadable);
-  const isFiltered = Boolean(filter.name || filter.state);
+  const isFiltered = Boolean(filter.name || filter.states?.length);
   const isEmpty = items.length === 0 && !isFiltered;
   const bar = !isEmpty && <Filter filter={filter} />;
   // once there, it stays: it shows what became of those that were chosen

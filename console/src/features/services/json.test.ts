@@ -31,11 +31,11 @@ test("a pointer is found on its line, or on that of what holds it", () => {
 
 test("text that is no template says where", () => {
   expect(parseTemplate("{", t).faults?.[0]?.detail).toContain("This is no JSON");
-  const { faults } = parseTemplate('{"image": 1, "ports": [{"port": "x", "title": "y"}]}', t);
+  const { faults } = parseTemplate('{"image": 1, "ports": [{"port": "x", "size": "y"}]}', t);
   expect(faults?.map((it) => it.pointer).sort()).toEqual([
     "/template/image",
     "/template/ports/0/port",
-    "/template/ports/0/title",
+    "/template/ports/0/size",
   ]);
 });
 

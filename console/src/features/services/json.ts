@@ -14,6 +14,7 @@ const shape = z.strictObject({
     z.strictObject({
       port: z.int(),
       protocol: z.optional(z.enum(["TCP", "UDP", "SCTP"])),
+      title: text,
       is_public: flag,
       is_probe: flag,
       base_url: z.optional(z.string()),

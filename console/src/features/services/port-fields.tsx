@@ -23,7 +23,7 @@ export function PortFields({ form: { draft, setDraft, error } }: { form: Service
         return (
           <div
             key={port.key}
-            className="grid grid-cols-[6rem_7rem_minmax(8rem,1fr)_auto_auto_auto] items-start gap-x-3 gap-y-2 border-line border-b pb-3 max-md:grid-cols-[1fr_1fr_auto]"
+            className="grid grid-cols-[6rem_7rem_minmax(6rem,1fr)_minmax(8rem,1fr)_auto_auto_auto] items-start gap-x-3 gap-y-2 border-line border-b pb-3 max-md:grid-cols-[1fr_1fr_auto]"
           >
             <TextField
               name={`${at}.port`}
@@ -39,7 +39,17 @@ export function PortFields({ form: { draft, setDraft, error } }: { form: Service
               value={port.protocol}
               error={error(`${at}.protocol`)}
               onChange={(protocol) => set(port.key, { protocol })}
-              choices={["TCP", "UDP", "SCTP"].map((value) => ({ value, label: value }))}
+              choices={(["TCP", "UDP", "SCTP"] as const).map((value) => ({ value, label: value }))}
+            />
+            <TextField
+              className="max-md:order-4 max-md:col-span-3"
+              name={`${at}.title`}
+              label={t("catalogue.portTitle")}
+              placeholder={t("catalogue.portTitleExample")}
+              autoComplete="off"
+              value={port.title}
+              error={error(`${at}.title`)}
+              onChange={(event) => set(port.key, { title: event.target.value })}
             />
             <TextField
               className="max-md:order-4 max-md:col-span-3"

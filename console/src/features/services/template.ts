@@ -1,4 +1,4 @@
-import type { EnvVar, ServiceTemplate, TemplatePort } from "@/api/generated/types";
+import type { EnvVar, PortProtocol, ServiceTemplate, TemplatePort } from "@/api/generated/types";
 import { lines } from "@/domain/catalogue/labels";
 
 /** Adds what makes an entry of a list known while it is edited. */
@@ -6,7 +6,8 @@ export type Keyed<Entry> = Entry & { key: string };
 
 export interface PortDraft {
   port: string;
-  protocol: string;
+  protocol: PortProtocol;
+  title: string;
   is_public: boolean;
   is_probe: boolean;
   base_url: string;
@@ -31,13 +32,14 @@ export interface TemplateDraft {
 const keyed = <Entry>(entry: Entry): Keyed<Entry> => ({ ...entry, key: crypto.randomUUID() });
 
 export const newPort = (): Keyed<PortDraft> =>
-  keyed({ port: "", protocol: "TCP", is_public: false, is_probe: false, base_url: "" });
+  keyed({ port: "", protocol: "TCP", title: "", is_public: false, is_probe: false, base_url: "" });
 export const newVariable = () => keyed({ name: "", value: "" });
 
 const portDraft = (port: TemplatePort) =>
   keyed({
     port: String(port.port),
     protocol: port.protocol ?? "TCP",
+    title: port.title ?? "",
     is_public: port.is_public ?? false,
     is_probe: port.is_probe ?? false,
     base_url: port.base_url ?? "",
@@ -69,9 +71,10 @@ export function templateOf(draft: TemplateDraft): ServiceTemplate {
   const [command, args] = [lines(draft.command), lines(draft.args)];
   return {
     image: draft.image.trim(),
-    ports: draft.ports.map(({ port, protocol, is_public, is_probe, base_url }) => ({
+    ports: draft.ports.map(({ port, protocol, title, is_public, is_probe, base_url }) => ({
       port: Number(port),
       protocol,
+      ...(title.trim() && { title: title.trim() }),
       is_public,
       is_probe,
       base_url,

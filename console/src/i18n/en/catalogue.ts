@@ -224,6 +224,8 @@ export const catalogue = {
   protocol: "Protocol",
   probePath: "Path of the probe",
   onlyConnect: "only connects",
+  portTitle: "Title",
+  portTitleExample: "Jupyter",
   isPublic: "Public",
   isProbe: "Probe",
   addPort: "Add port",

@@ -84,7 +84,7 @@ export const instances = {
   anyPlace: "any datacenter",
   ownImage: "own image",
   managedBy: "run by {service}",
-  filterName: "Name begins with",
+  filterName: "Name contains",
   filterState: "State",
   allStates: "All",
   pending: "Waiting",

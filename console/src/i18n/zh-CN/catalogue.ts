@@ -210,6 +210,8 @@ export const catalogue: Full["catalogue"] = {
   protocol: "协议",
   probePath: "探针路径",
   onlyConnect: "仅连接",
+  portTitle: "标题",
+  portTitleExample: "Jupyter",
   isPublic: "公开",
   isProbe: "探针",
   addPort: "添加端口",

@@ -79,7 +79,7 @@ export const instances: Full["instances"] = {
   anyPlace: "任意数据中心",
   ownImage: "自带镜像",
   managedBy: "由 {service} 管理",
-  filterName: "名称开头",
+  filterName: "名称包含",
   filterState: "状态",
   allStates: "全部",
   pending: "等待中",

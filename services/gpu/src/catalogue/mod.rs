@@ -11,5 +11,5 @@ pub(crate) use http::routes;
 pub(crate) use model::ServiceImage;
 pub(crate) use presentation::Link;
 pub(crate) use reference::{check_reference, parse_registry, registry_of};
-pub(crate) use template::{Author, check_env, check_variables};
+pub(crate) use template::{Author, check_env, check_title, check_variables};
 pub use template::{EnvVar, Template, TemplatePort};

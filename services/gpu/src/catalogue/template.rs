@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use api::{Checks, FieldError};
+use api::{Checks, FieldError, text};
 use crds::Protocol;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -63,10 +63,14 @@ fn default_start_timeout() -> i64 {
 pub struct TemplatePort {
     /// Port number.
     pub port: u16,
-    /// `TCP` (default), `UDP` or `SCTP`.
+    /// Protocol, `TCP` by default.
     #[serde(default)]
-    #[schema(value_type = String)]
+    #[schema(value_type = PortProtocol)]
     pub protocol: Protocol,
+    /// What people open at this port, for example `Jupyter`: 1 to 100 characters. Instances of the service get a host name for each
+    /// TCP port with a title, unless their order names `public_ports`.
+    #[serde(default, deserialize_with = "text::optional_nfc", skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// Whether the instance's URL leads to this port.
     #[serde(default)]
     pub is_public: bool,
@@ -76,6 +80,16 @@ pub struct TemplatePort {
     /// Path of the readiness probe's GET request. If empty, the probe only connects.
     #[serde(default)]
     pub base_url: String,
+}
+
+/// Protocol of a port.
+#[derive(ToSchema)]
+#[schema(rename_all = "UPPERCASE")]
+#[expect(dead_code, reason = "the schema of `crds::Protocol`, which has none")]
+enum PortProtocol {
+    Tcp,
+    Udp,
+    Sctp,
 }
 
 /// An environment variable.
@@ -102,6 +116,8 @@ const MAX_ENV: usize = 100;
 const MAX_ENV_VALUE: usize = 32 * 1024;
 /// Limit of bytes in all names and values.
 const MAX_ENV_TOTAL: usize = 128 * 1024;
+/// The longest title of a port, in characters.
+const MAX_TITLE: usize = 100;
 /// Limit of bytes in a path.
 const MAX_PATH: usize = 4096;
 
@@ -227,7 +243,20 @@ impl Template {
                 format!("{at}/base_url"),
                 "must be a path",
             );
+            check_title(checks, &format!("{at}/title"), port.title.as_deref());
         }
+    }
+
+    /// Returns the title of a port.
+    pub(crate) fn title(&self, port: u16) -> Option<&str> {
+        self.ports.iter().find(|known| known.port == port)?.title.as_deref()
+    }
+}
+
+/// Checks the title of a port.
+pub(crate) fn check_title(checks: &mut Checks, pointer: &str, title: Option<&str>) {
+    if let Some(title) = title {
+        checks.display_name(pointer, title, MAX_TITLE);
     }
 }
 
@@ -270,6 +299,7 @@ mod tests {
         TemplatePort {
             port,
             protocol: Protocol::Tcp,
+            title: None,
             is_public: true,
             is_probe: true,
             base_url: String::new(),
@@ -346,7 +376,7 @@ mod tests {
     #[test]
     fn an_invalid_template_is_refused_with_the_pointer() {
         type Change = fn(&mut Template);
-        let cases: [(&str, Change); 24] = [
+        let cases: [(&str, Change); 26] = [
             ("/template/image", |t| t.image.clear()),
             ("/template/image", |t| t.image = "x".repeat(1025)),
             ("/template/image", |t| t.image = "a b".into()),
@@ -357,6 +387,8 @@ mod tests {
             ("/template/ports/0/base_url", |t| t.ports[0].base_url = "x".into()),
             ("/template/ports/0/base_url", |t| t.ports[0].base_url = format!("/{}", "x".repeat(1024))),
             ("/template/ports/0/protocol", |t| t.ports[0].protocol = Protocol::Udp),
+            ("/template/ports/0/title", |t| t.ports[0].title = Some(String::new())),
+            ("/template/ports/0/title", |t| t.ports[0].title = Some("x".repeat(101))),
             ("/template/ports/1/protocol", |t| {
                 t.ports.push(TemplatePort { protocol: Protocol::Sctp, is_probe: false, ..port(2) });
             }),

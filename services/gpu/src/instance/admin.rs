@@ -1,6 +1,9 @@
 //! `/v1/platform-instances`: the instances of all tenants, for administrators. What they do is recorded with its reason.
 
-use api::{ETag, IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
+use api::{
+    CountedPage, ETag, Fields, IdempotencyKey, Include, Json, Page, PageParams, Path, Problem, ProblemType,
+    Query, Reply, Several, list::Item, text,
+};
 use audit::{AdminAction, NewAction, Why};
 use auth::{Admin, SubjectToken};
 use axum::{extract::State, response::IntoResponse};
@@ -10,7 +13,16 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{end, model::Instance, queue, state::InstanceState, store, view::InstanceView};
+use super::{
+    end,
+    list::{Filter, InstanceSort},
+    list_store,
+    model::Instance,
+    queue,
+    state::InstanceState,
+    store,
+    view::InstanceView,
+};
 use crate::{event::By, state::AppState};
 
 pub(crate) fn routes() -> OpenApiRouter<AppState> {
@@ -28,9 +40,21 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
 pub(crate) struct ListQuery {
     /// Only instances of this tenant.
     tenant_id: Option<TenantId>,
-    /// Only instances in this state.
+    /// Only instances in one of these states, separated by commas.
+    #[param(inline, style = Form, explode = false, value_type = Option<Vec<InstanceState>>)]
+    state: Option<Several<InstanceState>>,
+    /// Only instances whose name contains this, in any case.
+    #[serde(default, deserialize_with = "text::optional_nfc")]
+    name: Option<String>,
+    /// Order of the list, the same for all its pages: by name or time of creation, with `-` from the end. `-created_at` if absent.
     #[param(inline)]
-    state: Option<InstanceState>,
+    sort: Option<InstanceSort>,
+    /// Only these fields of each item, separated by commas; always `id`. All if absent.
+    #[param(value_type = Option<String>, example = "name,state")]
+    fields: Option<Several<String>>,
+    /// What to return besides: `total` counts the items of all pages.
+    #[param(inline, style = Form, explode = false, value_type = Option<Vec<Include>>)]
+    include: Option<Several<Include>>,
     /// Maximum number of items.
     #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<u32>,
@@ -55,25 +79,32 @@ impl PlatformInstanceView {
     }
 }
 
-/// Lists the instances of all tenants, newest first. For administrators.
+/// Lists the instances of all tenants, newest first unless `sort` says otherwise. For administrators.
 #[utoipa::path(
     get, path = "/v1/platform-instances", operation_id = "list_platform_instances", tag = "platform",
     params(ListQuery),
-    responses((status = 200, description = "A page of instances", body = Page<PlatformInstanceView>)),
+    responses((status = 200, description = "A page of instances", body = CountedPage<PlatformInstanceView>)),
 )]
 async fn list_platform_instances(
     State(app): State<AppState>,
     _admin: Admin,
     SubjectToken(subject): SubjectToken,
     Query(query): Query<ListQuery>,
-) -> Result<Json<Page<PlatformInstanceView>>, Problem> {
-    let request = PageParams { limit: query.limit, cursor: query.cursor }.request()?;
+) -> Result<Json<CountedPage<Item<PlatformInstanceView>>>, Problem> {
+    let sort = query.sort.unwrap_or_default();
+    let request = PageParams { limit: query.limit, cursor: query.cursor }.sorted(sort)?;
+    let fields = Fields::of::<PlatformInstanceView>(query.fields.as_ref())?;
+    let states = query.state.as_deref().unwrap_or_default();
+    let filter = Filter { tenant: query.tenant_id, states, name: query.name.as_deref() };
     let mut tx = app.db.admin().await?;
-    let page = store::page_of_all(&mut tx, query.tenant_id, query.state, &request).await?;
+    let page = list_store::page(&mut tx, &filter, sort, &request).await?;
+    let total = if query.include.is_some() { Some(list_store::total(&mut tx, &filter).await?) } else { None };
     drop(tx);
     let mut page = page.map(|instance| PlatformInstanceView::of(&instance, &app));
-    queue::add_places(&app, &subject, page.items.iter_mut().map(|view| &mut view.instance)).await;
-    Ok(Json(page))
+    if InstanceView::has_place(&fields) {
+        queue::add_places(&app, &subject, page.items.iter_mut().map(|view| &mut view.instance)).await;
+    }
+    Ok(Json(CountedPage::new(page.map(|view| fields.select(view)), total)))
 }
 
 /// Returns an instance of any tenant. For administrators.

@@ -186,7 +186,7 @@ impl InstanceChange {
             }
             self.change_secrets(tx, instance, cipher).await?;
             if let Some(ports) = &self.public_ports {
-                instance.public_ports = ports.iter().copied().map(Into::into).collect();
+                instance.public_ports = ports.iter().cloned().map(Into::into).collect();
             }
         }
         if let Some(name) = &self.name {

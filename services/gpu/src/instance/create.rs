@@ -88,10 +88,11 @@ pub(crate) struct NewInstance {
     /// What happens when its node is lost.
     #[serde(default)]
     pub(crate) on_node_loss: OnNodeLoss,
-    /// Ports of the container that get host names of their own, besides the one of the service; at most 10.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Ports of the container that get host names of their own, besides the one of the service; at most 10. If absent, those to which the
+    /// service, or the image, gives a title.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_items = 10)]
-    pub(crate) public_ports: Vec<NewPublicPort>,
+    pub(crate) public_ports: Option<Vec<NewPublicPort>>,
     /// Stops the instance when it is idle. It is not stopped if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) idle_stop: Option<IdleStopSettings>,
@@ -154,7 +155,7 @@ impl NewInstance {
         if let Some(new) = &self.new_storage {
             new.check(&mut checks);
         }
-        port::check_new(&mut checks, &self.public_ports);
+        port::check_new(&mut checks, self.public_ports.as_deref().unwrap_or_default());
         if let Some(idle_stop) = &self.idle_stop {
             idle_stop.check(&mut checks, idle);
         }
@@ -315,6 +316,11 @@ impl NewInstance {
         now: Timestamp,
     ) -> Instance {
         let id = owner.id;
+        let public_ports = match &self.public_ports {
+            Some(ports) => ports.iter().cloned().map(Into::into).collect(),
+            None if owner.managed_by.is_none() => port::titled(&software.template),
+            None => Vec::new(),
+        };
         let mut instance = Instance {
             id,
             tenant: owner.tenant,
@@ -342,7 +348,7 @@ impl NewInstance {
                 currency: spec.currency.clone(),
             },
             idle_stop: self.idle_stop.map(Into::into),
-            public_ports: self.public_ports.iter().copied().map(Into::into).collect(),
+            public_ports,
             state: State::Pending { reason: None, wait: self.wait, held: None, left: None },
             attempt: 1,
             restart: 0,

@@ -64,6 +64,7 @@ pub(crate) fn instance(state: State) -> Instance {
                 ports: vec![TemplatePort {
                     port: 80,
                     protocol: crds::Protocol::Tcp,
+                    title: None,
                     is_public: true,
                     is_probe: true,
                     base_url: String::new(),

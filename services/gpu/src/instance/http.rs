@@ -1,6 +1,9 @@
 //! `/v1/instances`: requests record the desired state; the reconciler carries it out.
 
-use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
+use api::{
+    CountedPage, ETag, Fields, IdempotencyKey, IfMatch, Include, Json, PageParams, Path, Problem,
+    ProblemType, Query, Reply, Several, list::Item, text,
+};
 use auth::{Member, SubjectToken};
 use axum::{extract::State, response::IntoResponse};
 use crds::Trust;
@@ -15,10 +18,12 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::{
     change::InstanceChange,
     create::{NewInstance, Owner},
+    list::{Filter, InstanceSort},
+    list_store,
     model::{Accepted, Command, Instance},
     queue,
     state::InstanceState,
-    store::{self, Filter},
+    store,
     view::InstanceView,
 };
 use crate::{catalogue::Author, error::Error, event::By, isolation, quota, ssh, state::AppState, tenant};
@@ -28,11 +33,21 @@ use crate::{catalogue::Author, error::Error, event::By, isolation, quota, ssh, s
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ListQuery {
-    /// Only instances in this state.
-    #[param(inline)]
-    state: Option<InstanceState>,
-    /// Only instances whose name starts with this, in any case.
+    /// Only instances in one of these states, separated by commas.
+    #[param(inline, style = Form, explode = false, value_type = Option<Vec<InstanceState>>)]
+    state: Option<Several<InstanceState>>,
+    /// Only instances whose name contains this, in any case.
+    #[serde(default, deserialize_with = "text::optional_nfc")]
     name: Option<String>,
+    /// Order of the list, the same for all its pages: by name or time of creation, with `-` from the end. `-created_at` if absent.
+    #[param(inline)]
+    sort: Option<InstanceSort>,
+    /// Only these fields of each item, separated by commas; always `id`. All if absent.
+    #[param(value_type = Option<String>, example = "name,state")]
+    fields: Option<Several<String>>,
+    /// What to return besides: `total` counts the items of all pages.
+    #[param(inline, style = Form, explode = false, value_type = Option<Vec<Include>>)]
+    include: Option<Several<Include>>,
     /// Maximum number of items.
     #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<u32>,
@@ -56,25 +71,31 @@ fn accepted(app: &AppState, instance: &Instance) -> Result<Reply, Problem> {
     Ok(Reply::json(StatusCode::ACCEPTED, &view)?.etag(instance.generation).location(location))
 }
 
-/// Lists the tenant's instances, newest first.
+/// Lists the tenant's instances, newest first unless `sort` says otherwise.
 #[utoipa::path(
     get, path = "/v1/instances", operation_id = "list_instances", tag = "instances", params(ListQuery),
-    responses((status = 200, description = "A page of instances", body = Page<InstanceView>)),
+    responses((status = 200, description = "A page of instances", body = CountedPage<InstanceView>)),
 )]
 async fn list_instances(
     State(app): State<AppState>,
     member: Member,
     SubjectToken(subject): SubjectToken,
     Query(query): Query<ListQuery>,
-) -> Result<Json<Page<InstanceView>>, Problem> {
-    let request = PageParams { limit: query.limit, cursor: query.cursor }.request()?;
-    let filter = Filter { state: query.state, name_prefix: query.name.as_deref() };
+) -> Result<Json<CountedPage<Item<InstanceView>>>, Problem> {
+    let sort = query.sort.unwrap_or_default();
+    let request = PageParams { limit: query.limit, cursor: query.cursor }.sorted(sort)?;
+    let fields = Fields::of::<InstanceView>(query.fields.as_ref())?;
+    let states = query.state.as_deref().unwrap_or_default();
+    let filter = Filter { tenant: Some(member.tenant), states, name: query.name.as_deref() };
     let mut tx = app.db.tenant(member.tenant).await?;
-    let page = store::page(&mut tx, member.tenant, &filter, &request).await?;
+    let page = list_store::page(&mut tx, &filter, sort, &request).await?;
+    let total = if query.include.is_some() { Some(list_store::total(&mut tx, &filter).await?) } else { None };
     drop(tx);
     let mut page = page.map(|instance| InstanceView::of(&instance, &app.config.apps));
-    queue::add_places(&app, &subject, &mut page.items).await;
-    Ok(Json(page))
+    if InstanceView::has_place(&fields) {
+        queue::add_places(&app, &subject, &mut page.items).await;
+    }
+    Ok(Json(CountedPage::new(page.map(|view| fields.select(view)), total)))
 }
 
 /// Creates an instance and, unless `start` is false, starts it.

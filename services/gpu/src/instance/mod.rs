@@ -13,6 +13,8 @@ pub(crate) mod fixture;
 mod hold;
 mod http;
 mod idle_stop;
+mod list;
+mod list_store;
 mod managed;
 mod manifest;
 mod model;

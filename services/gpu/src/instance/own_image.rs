@@ -1,6 +1,6 @@
 //! Images of tenants' own, instead of a service of the catalogue: what is requested, and how such an image is run. Pure.
 
-use api::Checks;
+use api::{Checks, text};
 use crds::{Protocol, Trust};
 use ids::{ImageId, RegistryCredentialId};
 use serde::{Deserialize, Serialize};
@@ -60,6 +60,10 @@ pub(crate) struct OwnImagePort {
     /// Port number.
     #[schema(minimum = 1)]
     port: u16,
+    /// What people open at this port, for example `ComfyUI`: 1 to 100 characters. Unless the order names `public_ports`, each port
+    /// with a title gets a host name.
+    #[serde(default, deserialize_with = "text::optional_nfc", skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
     /// Whether the instance's URL leads to this port.
     #[serde(default)]
     is_public: bool,
@@ -87,6 +91,7 @@ impl OwnImage {
         let ports = self.ports.iter().enumerate().map(|(i, port)| TemplatePort {
             port: port.port,
             protocol: Protocol::Tcp,
+            title: port.title.clone(),
             is_public: port.is_public,
             is_probe: port.is_probe || (!has_probe && public == Some(i)),
             base_url: port.base_url.clone(),
@@ -148,6 +153,7 @@ impl Order {
         let template = self.has_own_image().then_some(&self.template)?;
         let ports = template.ports.iter().map(|port| OwnImagePort {
             port: port.port,
+            title: port.title.clone(),
             is_public: port.is_public,
             is_probe: port.is_probe,
             base_url: port.base_url.clone(),

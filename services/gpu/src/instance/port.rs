@@ -2,23 +2,30 @@
 
 use std::collections::BTreeSet;
 
-use api::Checks;
+use api::{Checks, text};
+use crds::Protocol;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::model::Instance;
-use crate::config::Apps;
+use crate::{
+    catalogue::{Template, check_title},
+    config::Apps,
+};
 
 /// The largest number of public ports of an instance.
 const MAX_PORTS: usize = 10;
 
 /// A port of the container that gets a host name of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewPublicPort {
     /// Port, 1 to 65,535. The container has to listen on it with HTTP.
     #[schema(minimum = 1, maximum = 65_535)]
     port: u16,
+    /// What people open there, for example `Jupyter`: 1 to 100 characters. The title that the service gives this port if absent.
+    #[serde(default, deserialize_with = "text::optional_nfc", skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
     /// Whether only signed-in members of the tenant reach it, with a ticket. Otherwise it is open to everyone who knows
     /// its host name.
     #[serde(default = "yes")]
@@ -39,22 +46,35 @@ pub(super) fn check_new(checks: &mut Checks, ports: &[NewPublicPort]) {
         let at = format!("/public_ports/{i}/port");
         checks.require(new.port > 0, &at, "must be 1 to 65535");
         checks.require(seen.insert(new.port), &at, "duplicate port: give each port once");
+        check_title(checks, &format!("/public_ports/{i}/title"), new.title.as_deref());
     }
 }
 
 /// A public port, as stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PublicPort {
     /// Port of the container.
     pub port: u16,
+    /// What people open there, if it is not what the service says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// Whether only signed-in members of the tenant reach it.
     pub sign_in: bool,
 }
 
 impl From<NewPublicPort> for PublicPort {
     fn from(new: NewPublicPort) -> Self {
-        Self { port: new.port, sign_in: new.sign_in }
+        Self { port: new.port, title: new.title, sign_in: new.sign_in }
     }
+}
+
+/// Returns the public ports of an order that names none: those with a title, besides the one of the instance's URL.
+pub(super) fn titled(template: &Template) -> Vec<PublicPort> {
+    let titled = template
+        .ports
+        .iter()
+        .filter(|port| port.title.is_some() && !port.is_public && port.protocol == Protocol::Tcp);
+    titled.take(MAX_PORTS).map(|port| PublicPort { port: port.port, title: None, sign_in: true }).collect()
 }
 
 /// A port of an instance with a host name of its own.
@@ -63,6 +83,8 @@ impl From<NewPublicPort> for PublicPort {
 pub(crate) struct PortView {
     /// Port of the container.
     port: u16,
+    /// What people open there, for example `Jupyter`, or null.
+    title: Option<String>,
     /// Its URL. Stays the same as long as the instance exists and has the port.
     url: String,
     /// Whether only signed-in members of the tenant reach it, with a ticket.
@@ -73,6 +95,7 @@ impl PortView {
     pub(super) fn all(instance: &Instance, apps: &Apps) -> Vec<Self> {
         let view = |public: &PublicPort| Self {
             port: public.port,
+            title: public.title.as_deref().or(instance.order.template.title(public.port)).map(str::to_owned),
             url: apps.url(instance.id, Some(public.port)),
             sign_in: public.sign_in,
         };
@@ -83,7 +106,7 @@ impl PortView {
 impl Instance {
     /// Returns the public port with this number.
     #[must_use]
-    pub fn public_port(&self, port: u16) -> Option<PublicPort> {
-        self.public_ports.iter().find(|public| public.port == port).copied()
+    pub fn public_port(&self, port: u16) -> Option<&PublicPort> {
+        self.public_ports.iter().find(|public| public.port == port)
     }
 }

@@ -192,6 +192,9 @@ pub enum InstanceState {
 }
 
 impl InstanceState {
+    pub(super) const ALL: [Self; 6] =
+        [Self::Pending, Self::Starting, Self::Running, Self::Stopping, Self::Stopped, Self::Deleting];
+
     /// Returns the state's wire form.
     #[must_use]
     pub fn as_str(self) -> &'static str {

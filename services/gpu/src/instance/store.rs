@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use api::{Page, PageRequest, page::is_unreadable};
 use db::queue::Table;
 use ids::{InstanceId, OperationId, RegistryCredentialId, StorageId, TenantId};
 use jiff_sqlx::ToSqlx;
@@ -92,7 +91,7 @@ impl From<Row> for Instance {
     }
 }
 
-/// Selects instances. A macro because `query_as!` takes the text of the query only, and seven queries name the same
+/// Selects instances. A macro because `query_as!` takes the text of the query only, and many queries name the same
 /// columns.
 macro_rules! select_instances {
     ($tail:tt $(, $parameter:expr)* $(,)?) => {
@@ -210,115 +209,6 @@ pub(crate) async fn lock(
         tenant as TenantId,
     );
     Ok(row.fetch_optional(conn).await?.map(Instance::from))
-}
-
-/// Which instances a list contains.
-#[derive(Debug, Default)]
-pub(crate) struct Filter<'a> {
-    /// Only in this state.
-    pub(crate) state: Option<InstanceState>,
-    /// Only with a name that starts with this, in any case.
-    pub(crate) name_prefix: Option<&'a str>,
-}
-
-/// Returns a page of the tenant's instances, newest first. Rows that cannot be decoded are left out, and named.
-pub(super) async fn page(
-    conn: &mut PgConnection,
-    tenant: TenantId,
-    filter: &Filter<'_>,
-    request: &PageRequest<InstanceId>,
-) -> sqlx::Result<Page<Instance>> {
-    let (before, limit) = (request.after, request.rows());
-    match list(conn, tenant, filter, before, limit).await {
-        Err(error) if is_unreadable(&error) => {}
-        rows => return Ok(request.page(rows?, |instance| instance.id)),
-    }
-    let ids = sqlx::query_scalar!(
-        "select id from instances
-         where tenant_id = $1 and state <> 'deleted' and ($2::text is null or state = $2)
-           and ($3::text is null or starts_with(lower(name), lower($3)))
-           and ($4::uuid is null or id < $4)
-         order by id desc limit $5",
-        tenant as TenantId,
-        filter.state as Option<InstanceState>,
-        filter.name_prefix,
-        before as Option<InstanceId>,
-        limit,
-    );
-    let (mut page, ids) = request.page(ids.fetch_all(&mut *conn).await?, |id| *id).split();
-    for id in ids {
-        page.add(id, find(conn, tenant, id).await)?;
-    }
-    Ok(page)
-}
-
-async fn list(
-    conn: &mut PgConnection,
-    tenant: TenantId,
-    filter: &Filter<'_>,
-    before: Option<InstanceId>,
-    limit: i64,
-) -> sqlx::Result<Vec<Instance>> {
-    let rows = select_instances!(
-        "where tenant_id = $1 and state <> 'deleted' and ($2::text is null or state = $2)
-             and ($3::text is null or starts_with(lower(name), lower($3)))
-             and ($4::uuid is null or id < $4)
-         order by id desc limit $5",
-        tenant as TenantId,
-        filter.state as Option<InstanceState>,
-        filter.name_prefix,
-        before as Option<InstanceId>,
-        limit,
-    );
-    Ok(rows.fetch_all(conn).await?.into_iter().map(Instance::from).collect())
-}
-
-/// As [`page`], of the instances of all tenants: in an administrator's transaction.
-pub(super) async fn page_of_all(
-    conn: &mut PgConnection,
-    tenant: Option<TenantId>,
-    state: Option<InstanceState>,
-    request: &PageRequest<InstanceId>,
-) -> sqlx::Result<Page<Instance>> {
-    let (before, limit) = (request.after, request.rows());
-    match list_all(conn, tenant, state, before, limit).await {
-        Err(error) if is_unreadable(&error) => {}
-        rows => return Ok(request.page(rows?, |instance| instance.id)),
-    }
-    let ids = sqlx::query_scalar!(
-        "select id from instances
-         where state <> 'deleted' and ($1::uuid is null or tenant_id = $1) and ($2::text is null or state = $2)
-           and ($3::uuid is null or id < $3)
-         order by id desc limit $4",
-        tenant as Option<TenantId>,
-        state as Option<InstanceState>,
-        before as Option<InstanceId>,
-        limit,
-    );
-    let (mut page, ids) = request.page(ids.fetch_all(&mut *conn).await?, |id| *id).split();
-    for id in ids {
-        page.add(id, read(conn, id).await)?;
-    }
-    Ok(page)
-}
-
-async fn list_all(
-    conn: &mut PgConnection,
-    tenant: Option<TenantId>,
-    state: Option<InstanceState>,
-    before: Option<InstanceId>,
-    limit: i64,
-) -> sqlx::Result<Vec<Instance>> {
-    let rows = select_instances!(
-        "where state <> 'deleted' and ($1::uuid is null or tenant_id = $1) and ($2::text is null or state = $2)
-             and ($3::uuid is null or id < $3)
-         order by id desc limit $4",
-        tenant as Option<TenantId>,
-        state as Option<InstanceState>,
-        before as Option<InstanceId>,
-        limit,
-    );
-    Ok(rows.fetch_all(conn).await?.into_iter().map(Instance::from).collect())
 }
 
 /// Returns up to `limit` of the tenant's instances in these states, locked until the transaction ends.

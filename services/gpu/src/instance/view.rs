@@ -1,5 +1,6 @@
 //! An instance as its tenant sees it.
 
+use api::Fields;
 use clients::stock::{Alternative, Estimate, QueueEntry};
 use ids::{DatacenterId, GpuSpecId, InstanceId, OperationId, StorageId};
 use jiff::Timestamp;
@@ -146,6 +147,8 @@ pub(crate) struct InstanceView {
     secrets: Vec<SecretRef>,
     /// URL of the instance. Stays the same as long as the instance exists.
     url: String,
+    /// What people open at the URL, for example `WebUI`, or null.
+    url_title: Option<String>,
     /// Its ports with host names of their own.
     ports: Vec<PortView>,
     /// Node of the instance; null if it has no unit.
@@ -212,6 +215,7 @@ impl InstanceView {
             storages: order.mounts().into_iter().map(MountView::from).collect(),
             secrets: instance.secrets.clone(),
             url: apps.url(instance.id, None),
+            url_title: order.template.public_port().and_then(|port| port.title.clone()),
             ports: PortView::all(instance, apps),
             node,
             datacenter: instance.last_place.as_ref().map(|place| place.datacenter_name.clone()),
@@ -222,6 +226,11 @@ impl InstanceView {
             updated_at: instance.updated_at,
             started_at,
         }
+    }
+
+    /// Whether these fields have something that the stock service knows.
+    pub(super) fn has_place(fields: &Fields) -> bool {
+        fields.has("queue") || fields.has("alternatives")
     }
 
     /// Id of the instance, if it waits in the queue.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Correction, UsageKind, store};
+use super::{Correction, UsageKind, http::RunEnd, store};
 use crate::state::AppState;
 
 /// The feed of all tenants' records. The trigger on `runs` writes and announces them.
@@ -52,6 +52,7 @@ pub(crate) struct UsageRecord {
     /// Currency (ISO 4217).
     currency: String,
     /// Why it ended, as in the usage of an instance; null while it is open.
+    #[schema(value_type = Option<RunEnd>)]
     end_reason: Option<String>,
     /// Why a closed interval was changed; null if it was not.
     correction: Option<Correction>,

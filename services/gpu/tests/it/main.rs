@@ -16,6 +16,7 @@ mod harness;
 mod holds;
 mod idle;
 mod lifecycle;
+mod lists;
 mod log_stream;
 mod logs;
 mod makers;

@@ -97,6 +97,7 @@ pub(crate) fn order() -> Order {
         template: Template {
             image: "webui:1".into(),
             ports: vec![TemplatePort {
+                title: None,
                 port: 80,
                 protocol: crds::Protocol::Tcp,
                 is_public: true,

@@ -4,7 +4,7 @@ use ids::InstanceId;
 use serde_json::{Value, json};
 use testkit::Response;
 
-use crate::harness::World;
+use crate::harness::{Setup, World, service};
 
 impl World {
     async fn route_of(&self, label: &str) -> Response {
@@ -30,15 +30,15 @@ impl World {
 async fn a_public_port_has_a_host_name_and_tickets_of_its_own() {
     let world = World::start().await;
     let mut order = World::order();
-    order["public_ports"] = json!([{ "port": 8188 }, { "port": 9000, "sign_in": false }]);
+    order["public_ports"] = json!([{ "port": 8188, "title": "Jupyter" }, { "port": 9000, "sign_in": false }]);
     let id = world.ordered(order).await;
     world.brought_up(id).await;
     let (name, view) = (id.k8s_name(), world.in_state(id, "running").await);
     assert_eq!(
         view.body["ports"],
         json!([
-            { "port": 8188, "url": format!("http://p8188-{name}.localhost:8080/"), "sign_in": true },
-            { "port": 9000, "url": format!("http://p9000-{name}.localhost:8080/"), "sign_in": false },
+            { "port": 8188, "title": "Jupyter", "url": format!("http://p8188-{name}.localhost:8080/"), "sign_in": true },
+            { "port": 9000, "title": null, "url": format!("http://p9000-{name}.localhost:8080/"), "sign_in": false },
         ])
     );
     for (label, address, sign_in) in [
@@ -93,6 +93,7 @@ async fn public_ports_are_checked_and_changed_while_the_instance_is_stopped() {
         (json!([{ "port": 80 }, { "port": 80, "sign_in": false }]), "/public_ports/1/port"),
         (json!([{ "port": 70_000 }]), "/public_ports/0/port"),
         (json!([{ "port": 80, "open": true }]), "/public_ports/0/open"),
+        (json!([{ "port": 80 }, { "port": 81, "title": " " }]), "/public_ports/1/title"),
     ] {
         let mut order = World::order();
         order["public_ports"] = ports.clone();
@@ -117,4 +118,40 @@ async fn public_ports_are_checked_and_changed_while_the_instance_is_stopped() {
     world.change(id, json!({ "public_ports": [] })).await.expect_problem(409, "instance-state");
     let route = world.route_of(&format!("p8188-{}", id.k8s_name())).await.expect(200);
     assert_eq!(route.body["address"], Value::Null, "it does not run yet");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ports_with_a_title_get_host_names_unless_the_order_names_ports() {
+    let world = World::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
+    let mut service = service();
+    service["service"] = json!("studio");
+    service["template"]["ports"] = json!([
+        { "port": 7860, "title": "WebUI", "is_public": true, "is_probe": true },
+        { "port": 8888, "title": "Jupyter" },
+        { "port": 9000 },
+        { "port": 5353, "title": "Discovery", "protocol": "UDP" },
+    ]);
+    let made = world.admin().post("/v1/services", service).await.expect(201);
+    assert_eq!(made.body["template"]["ports"][1]["title"], "Jupyter");
+    for (ports, expected) in [
+        (Value::Null, json!([[8888, "Jupyter", true]])),
+        (json!([]), json!([])),
+        (
+            json!([{ "port": 9000, "sign_in": false }, { "port": 8888 }]),
+            json!([[9000, null, false], [8888, "Jupyter", true]]),
+        ),
+        (json!([{ "port": 8888, "title": "Notebooks" }]), json!([[8888, "Notebooks", true]])),
+    ] {
+        let mut order = World::stopped_order();
+        order["service"] = json!("studio");
+        if !ports.is_null() {
+            order["public_ports"] = ports;
+        }
+        let made = world.member().post("/v1/instances", order).await.expect(202).body;
+        let shown = made["ports"].as_array().unwrap().iter();
+        let shown: Vec<_> = shown.map(|port| json!([port["port"], port["title"], port["sign_in"]])).collect();
+        assert_eq!((json!(shown), &made["url_title"]), (expected, &json!("WebUI")));
+    }
+    let plain = world.member().post("/v1/instances", World::stopped_order()).await.expect(202).body;
+    assert_eq!((&plain["ports"], &plain["url_title"]), (&json!([]), &Value::Null));
 }

@@ -103,7 +103,7 @@ async fn lists_are_filtered_and_in_a_stable_order() {
     assert_eq!(list("&kind=training").await, Vec::<String>::new());
     assert_eq!(list("&application=stable-diffusion").await, ids);
     assert_eq!(list("&application=other").await, Vec::<String>::new());
-    for (query, field) in [("limit=0", "limit"), ("cursor=x", "cursor"), ("state=lost", "query")] {
+    for (query, field) in [("limit=0", "limit"), ("cursor=x", "cursor"), ("state=lost", "state")] {
         let refused = member.get(&format!("/v1/jobs?{query}")).await.expect_problem(422, "invalid-field");
         assert_eq!(refused.body["errors"][0]["pointer"], field, "{}", refused.text);
     }

@@ -40,16 +40,21 @@ fn short(expression: &str) -> String {
     let setting = |name: &str| format!("NULLIF(current_setting('atelier.{name}'::text, true), ''::text)");
     let scope =
         |prefix: &str, name| format!("('{prefix}'::text || replace({}, '-'::text, ''::text))", setting(name));
+    let tenant = format!("({})::uuid", setting("tenant"));
+    let admin = "(current_setting('atelier.admin'::text, true) = 'on'::text)";
     let mut text = expression.split_whitespace().collect::<Vec<_>>().join(" ");
     for (long, name) in [
         (scope("ten_", "tenant"), "TENANT_SCOPE"),
         (scope("own_usr_", "user"), "USER_SCOPE"),
-        (format!("({})::uuid", setting("tenant")), "TENANT"),
+        // read once per statement
+        (format!("( SELECT {tenant} AS \"nullif\")"), "TENANT"),
+        (format!("( SELECT {admin})"), "ADMIN"),
+        (tenant, "TENANT"),
         (format!("({})::uuid", setting("user")), "USER"),
         (format!("({})::uuid", setting("session")), "SESSION"),
         (format!("decode({}, 'hex'::text)", setting("api_key")), "API_KEY"),
         (format!("decode({}, 'hex'::text)", setting("passkey_challenge")), "CHALLENGE"),
-        ("(current_setting('atelier.admin'::text, true) = 'on'::text)".to_owned(), "ADMIN"),
+        (admin.to_owned(), "ADMIN"),
     ] {
         text = text.replace(&long, name);
     }

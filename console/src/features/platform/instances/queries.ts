@@ -21,7 +21,7 @@ const SOON = 2000;
 /** Those of all tenants, newest first. */
 export const instances = ({ tenant, state }: InstanceFilter = {}) =>
   pagesOf(["platform", "instances", "list", tenant ?? "", state ?? ""], listPlatformInstances, {
-    query: { ...(tenant && { tenant_id: tenant }), ...(state && { state }) },
+    query: { ...(tenant && { tenant_id: tenant }), ...(state && { state: [state] }) },
   });
 
 export const instance = (id: InstanceId) =>

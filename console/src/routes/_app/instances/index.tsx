@@ -2,21 +2,20 @@ import { createFileRoute } from "@tanstack/react-router";
 import { z } from "zod/mini";
 import { endedRuns, instances } from "@/api/instances/queries";
 import { tenantOf } from "@/app/needs-tenant";
+import { filterOf } from "@/domain/instances/filter";
 import { InstancesPage } from "@/features/instances/page";
-
-const states = ["pending", "starting", "running", "stopping", "stopped", "deleting"] as const;
 
 export const Route = createFileRoute("/_app/instances/")({
   validateSearch: z.object({
     name: z.optional(z.catch(z.string(), "")),
-    state: z.optional(z.catch(z.optional(z.enum(states)), undefined)),
+    state: z.optional(z.catch(z.string(), "")),
   }),
   loaderDeps: ({ search }) => search,
   loader: async ({ context: { client, me }, deps }) => {
     tenantOf(me);
     void client.prefetchQuery(endedRuns);
     await Promise.all([
-      client.ensureInfiniteQueryData(instances(deps)),
+      client.ensureInfiniteQueryData(instances(filterOf(deps))),
       // the sentence is about all of them
       client.ensureInfiniteQueryData(instances()),
     ]);

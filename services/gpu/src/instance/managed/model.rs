@@ -113,7 +113,7 @@ impl ManagedOrder {
             ssh_keys: Vec::new(),
             wait: self.wait,
             on_node_loss: OnNodeLoss::Stop,
-            public_ports: Vec::new(),
+            public_ports: None,
             idle_stop: None,
             start: true,
         }
