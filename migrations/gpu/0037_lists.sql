@@ -1,6 +1,6 @@
 -- Lists by several states, in the order of time or name, and searches within names: of 100,000 rows of a tenant without leaving the
--- index. Names are compared in lower case, by code points: row-level security lets an index be searched by a column, but not by lower().
-alter table instances add column name_key text collate "C" not null generated always as (lower(name)) stored;
+-- index. Names are compared in lower case of every script, in the order of code points: row-level security lets an index be searched by a column, but not by lower().
+alter table instances add column name_key text collate "C" not null generated always as (lower(name collate "und-x-icu")) stored;
 create index instances_by_time on instances (tenant_id, state, id) include (name_key) where state <> 'deleted';
 create index instances_by_name on instances (tenant_id, state, name_key, id) where state <> 'deleted';
 -- of all tenants, for administrators

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::documents::{documents, object, resolved, root};
 
 /// First words of operation ids.
-const VERBS: [&str; 43] = [
+const VERBS: [&str; 44] = [
     "accept",
     "add",
     "attach",
@@ -23,6 +23,7 @@ const VERBS: [&str; 43] = [
     "detach",
     "end",
     "find",
+    "follow",
     "get",
     "list",
     "open",

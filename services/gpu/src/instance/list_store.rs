@@ -99,7 +99,8 @@ fn for_each_state(
             query.push(" and tenant_id = ").push_bind::<TenantId>(tenant);
         }
         if let Some(pattern) = &pattern {
-            query.push(" and name_key like lower(").push_bind(pattern.clone()).push(")");
+            query.push(" and name_key like lower(").push_bind(pattern.clone());
+            query.push(r#" collate "und-x-icu") collate "C""#);
         }
         end(query);
         query.push(")");
