@@ -2,9 +2,9 @@
 import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 
-const ENTRY = 136;
-const PAGE = 215;
-const CHART = 29;
+const ENTRY = 139;
+const PAGE = 220;
+const CHART = 30;
 const TERMINAL = 86;
 
 interface Chunk {

@@ -68,7 +68,7 @@ export function JobsPage() {
               <Queue
                 items={open.items.slice(0, SHOWN)}
                 why={why}
-                onWhy={(id) => void navigate({ search: { ...filter, why: id }, replace: true })}
+                onWhy={(id) => void navigate({ search: (old) => ({ ...old, why: id }), replace: true })}
               />
               {open.items.length > SHOWN && (
                 <p className="num mt-2 text-ink-3 text-xs">

@@ -42,8 +42,8 @@ export function UsagePage() {
   const all = pages.flatMap((page) => page.groups);
   const groups = sorted(list.hasNextPage ? all : rounded(all), by, !list.hasNextPage);
   const forecast = choice.period === undefined ? forecastOf(days, window) : null;
-  const go = (search: Choice & { by?: typeof by }) =>
-    void navigate({ search: { by: by === "day" ? undefined : by, ...search }, resetScroll: false });
+  const go = (change: Partial<Choice> & { by?: typeof by | undefined }) =>
+    void navigate({ search: (old) => ({ ...old, ...change }), resetScroll: false });
   const words = {
     day: t("usage.byDay"),
     spec: t("usage.bySpec"),
@@ -89,7 +89,7 @@ export function UsagePage() {
                 label={t("usage.groupBy")}
                 value={by}
                 choices={groupings.map((value) => ({ value, label: words[value] }))}
-                onChange={(next) => go({ ...choice, by: next === "day" ? undefined : next })}
+                onChange={(next) => go({ by: next === "day" ? undefined : next })}
               />
             }
           >

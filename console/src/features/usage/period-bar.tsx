@@ -11,7 +11,8 @@ export function PeriodBar({
 }: {
   choice: Choice;
   window: Window;
-  onChange: (choice: Choice) => void;
+  /** Gets what changes of the choice. */
+  onChange: (change: Partial<Choice>) => void;
 }) {
   const { t } = useText();
   const period = choice.period ?? "month";
@@ -35,7 +36,9 @@ export function PeriodBar({
         }))}
         onChange={(next) =>
           onChange(
-            next === "own" ? { period: next, ...shown } : { period: next === "month" ? undefined : next },
+            next === "own"
+              ? { period: next, ...shown }
+              : { period: next === "month" ? undefined : next, from: undefined, to: undefined },
           )
         }
       />
@@ -46,7 +49,7 @@ export function PeriodBar({
             label={t("usage.from")}
             value={own.from}
             max={own.to}
-            onChange={(event) => event.target.value && onChange({ ...own, period, from: event.target.value })}
+            onChange={(event) => event.target.value && onChange({ from: event.target.value })}
           />
           <TextField
             type="date"
@@ -54,7 +57,7 @@ export function PeriodBar({
             value={own.to}
             min={own.from}
             max={today}
-            onChange={(event) => event.target.value && onChange({ ...own, period, to: event.target.value })}
+            onChange={(event) => event.target.value && onChange({ to: event.target.value })}
           />
         </div>
       )}

@@ -36,7 +36,7 @@ export function AuditPage() {
       <FilterBar>
         <TenantFilter
           value={search.tenant}
-          onChange={(tenant) => void navigate({ search: { ...search, tenant }, replace: true })}
+          onChange={(tenant) => void navigate({ search: (old) => ({ ...old, tenant }), replace: true })}
         />
         <FilterLinks
           label={t("audit.filterLog")}

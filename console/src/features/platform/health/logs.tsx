@@ -32,7 +32,7 @@ export function LogsPage() {
     refetchInterval: follows ? SOON : false,
   });
   const filter = (change: Partial<typeof search>) =>
-    void navigate({ search: { ...search, ...change }, replace: true });
+    void navigate({ search: (old) => ({ ...old, ...change }), replace: true });
   return (
     <>
       <FilterBar>

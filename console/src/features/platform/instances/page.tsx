@@ -76,12 +76,12 @@ export function InstancesPage() {
           label={t("fleet.search")}
           value={find}
           onChange={(next) =>
-            void navigate({ search: { ...search, find: next || undefined }, replace: true })
+            void navigate({ search: (old) => ({ ...old, find: next || undefined }), replace: true })
           }
         />
         <TenantFilter
           value={search.tenant}
-          onChange={(tenant) => void navigate({ search: { ...search, tenant }, replace: true })}
+          onChange={(tenant) => void navigate({ search: (old) => ({ ...old, tenant }), replace: true })}
         />
         <FilterLinks
           label={t("platform.filterState")}

@@ -49,7 +49,7 @@ export function TenantsPage() {
           label={t("tenants.search")}
           value={search.name ?? ""}
           onChange={(name) =>
-            void navigate({ search: { ...search, name: name || undefined }, replace: true })
+            void navigate({ search: (old) => ({ ...old, name: name || undefined }), replace: true })
           }
         />
         <FilterLinks
