@@ -1,15 +1,15 @@
--- Capacity over time: what was counted, added up by hour and by day (UTC). Rows outlive specifications and datacenters. Replicas of
--- the previous release do not count.
+-- Capacity over time: how many units there were and for how long, added up by hour and by day (UTC). Rows outlive specifications and
+-- datacenters. Replicas of the previous release do not measure. Nothing is written while the stock stays as it is, but once an hour.
 
--- How often was counted.
-create table capacity_rounds (
+-- For how long was measured.
+create table capacity_steps (
     step      text        not null check (step in ('hour', 'day')),
     begins_at timestamptz not null,
-    rounds    bigint      not null,
+    seconds   bigint      not null,
     primary key (step, begins_at)
 );
 
--- Sums over the rounds of the step; a specification without units in a datacenter has no row.
+-- Units times seconds; a specification without units in a datacenter has no row.
 create table capacity (
     gpu_spec_id     uuid        not null,
     datacenter_id   uuid        not null,
@@ -18,10 +18,42 @@ create table capacity (
     available       bigint      not null,
     inactive        bigint      not null,
     used            bigint      not null,
-    least_available bigint      not null,  -- the fewest of one round
+    least_available bigint      not null,  -- the fewest units at once
     primary key (gpu_spec_id, datacenter_id, step, begins_at)
-) with (fillfactor = 80);
+);
 create index capacity_begins on capacity (step, begins_at);
 
+-- What the stock has been since the time of `capacity_since`, which is not added up yet.
+create table capacity_now (
+    gpu_spec_id   uuid   not null,
+    datacenter_id uuid   not null,
+    available     bigint not null,
+    inactive      bigint not null,
+    used          bigint not null,
+    primary key (gpu_spec_id, datacenter_id)
+);
+create table capacity_since (
+    at timestamptz not null
+);
+
+-- The stock as its list counts it; units that are lent are available.
+create view capacity_of_stock with (security_invoker = true) as
+    select c.gpu_spec_id, c.datacenter_id, (sum(c.available) + coalesce(l.units, 0))::bigint as available,
+        sum(c.inactive)::bigint as inactive, (sum(c.used) - coalesce(l.units, 0))::bigint as used
+    from stock_counts c
+    left join (select gpu_spec_id, datacenter_id, count(*) as units from interruptible_claims group by 1, 2) l
+        on l.gpu_spec_id = c.gpu_spec_id and l.datacenter_id = c.datacenter_id
+    group by c.gpu_spec_id, c.datacenter_id, l.units
+    having sum(c.available + c.inactive + c.used) > 0;
+
+-- The parts of a time that lie in each hour or day.
+create function capacity_parts(step text, since timestamptz, until timestamptz)
+returns table (begins_at timestamptz, seconds bigint)
+language sql stable as $$
+    select b at time zone 'UTC', round(extract(epoch from
+        least(b + ('1 ' || step)::interval, until at time zone 'UTC') - greatest(b, since at time zone 'UTC')))::bigint
+    from generate_series(date_trunc(step, since at time zone 'UTC'), until at time zone 'UTC', ('1 ' || step)::interval) b
+$$;
+
 -- Requests never write these.
-revoke insert, update, delete on capacity_rounds, capacity from atelier_stock_app;
+revoke insert, update, delete on capacity_steps, capacity, capacity_now, capacity_since from atelier_stock_app;

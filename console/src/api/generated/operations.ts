@@ -669,8 +669,8 @@ export const getService = /* @__PURE__ */ operation<{ path: { id: ImageId } }, S
 export const getSsh = /* @__PURE__ */ operation<Record<string, never>, SshEndpoint>("GET", "/v1/ssh");
 
 /**
- * Returns how many units were available, inactive and used over time, by the hour or the day. They are counted every
- * minute. Hours are kept for 62 days, days for three years, also of specifications and datacenters that are deleted since.
+ * Returns how many units were available, inactive and used over time, by the hour or the day. The stock is looked at
+ * every minute. Hours are kept for 62 days, days for three years, also of specifications and datacenters that are deleted since.
  */
 export const getStockCapacity = /* @__PURE__ */ operation<{ query?: { gpu_spec?: string; datacenter?: string; step?: CapacityStep; from?: Timestamp; to?: Timestamp } }, StockCapacity>("GET", "/v1/stock-capacity");
 

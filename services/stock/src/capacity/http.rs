@@ -39,8 +39,8 @@ struct CapacityQuery {
     to: Option<Timestamp>,
 }
 
-/// Returns how many units were available, inactive and used over time, by the hour or the day. They are counted every
-/// minute. Hours are kept for 62 days, days for three years, also of specifications and datacenters that are deleted since.
+/// Returns how many units were available, inactive and used over time, by the hour or the day. The stock is looked at
+/// every minute. Hours are kept for 62 days, days for three years, also of specifications and datacenters that are deleted since.
 #[utoipa::path(get, path = "/v1/stock-capacity", tag = "stock", params(CapacityQuery),
     responses((status = 200, description = "The units in each step", body = StockCapacity)),
     extensions(("x-problems" = json!([ProblemType::InvalidField]))),

@@ -1,12 +1,9 @@
-//! The worker that counts the units, in one replica at a time.
+//! The worker that records how many units there are, in one replica at a time.
 
 use service::{Round, Workers};
 
 use super::store;
-use crate::{AppState, comparison};
-
-/// Subject under which the rounds are recorded. No cluster can have this name.
-const SUBJECT: &str = "the capacity";
+use crate::AppState;
 
 /// Starts the worker `stock.capacity`.
 pub(crate) fn start(state: &AppState, workers: &Workers) {
@@ -19,8 +16,8 @@ pub(crate) fn start(state: &AppState, workers: &Workers) {
 
 async fn round(state: &AppState) -> anyhow::Result<()> {
     let mut tx = state.db.worker().await?;
-    if comparison::store::begin(&mut tx, SUBJECT, state.config.measure_every()).await? {
-        store::measure(&mut tx).await?;
+    if store::has_changed(&mut tx).await? {
+        store::record(&mut tx).await?;
         tx.commit().await?;
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! How many units there were over time: the counts are measured every minute, and added up by hour and by day.
+//! How many units there were over time: the stock is looked at every minute, and added up by hour and by day.
 
 pub(crate) mod http;
 pub(crate) mod measure;

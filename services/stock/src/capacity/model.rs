@@ -73,11 +73,11 @@ pub struct StockCapacity {
     pub points: Vec<CapacityPoint>,
 }
 
-/// What was counted in a step: sums over `rounds`.
+/// What was measured in a step: units times seconds, over `seconds`.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Counted {
     pub(super) begins_at: Timestamp,
-    pub(super) rounds: i64,
+    pub(super) seconds: i64,
     pub(super) available: i64,
     pub(super) inactive: i64,
     pub(super) used: i64,
@@ -87,7 +87,7 @@ pub(super) struct Counted {
 impl Counted {
     fn units(&self) -> CapacityUnits {
         #[expect(clippy::cast_precision_loss, reason = "sums of units are far below 2^52")]
-        let average = |sum: i64| (100.0 * sum as f64 / self.rounds.max(1) as f64).round() / 100.0;
+        let average = |sum: i64| (100.0 * sum as f64 / self.seconds.max(1) as f64).round() / 100.0;
         CapacityUnits {
             available: average(self.available),
             inactive: average(self.inactive),
@@ -216,9 +216,9 @@ mod tests {
     #[test]
     fn a_step_without_a_record_is_unknown_and_not_zero() {
         let period = period(CapacityStep::Hour, "2026-05-04T07:00:00Z", "2026-05-04T10:00:00Z").unwrap();
-        let at = |text: &str, rounds| Counted {
+        let at = |text: &str, seconds| Counted {
             begins_at: time(text),
-            rounds,
+            seconds,
             available: 10,
             inactive: 0,
             used: 5,

@@ -19,7 +19,7 @@ const SUMS: &str = "insert into stock.capacity
          ('a', 'uk-1', 'day', '2026-03-01T00:00:00Z', 250, 0, 240, 0)
      ) x(spec, datacenter, step, begins_at, available, inactive, used, least)
      join stock.gpu_specs s on s.name = x.spec join stock.datacenters d on d.name = x.datacenter";
-const ROUNDS: &str = "insert into stock.capacity_rounds (step, begins_at, rounds) values
+const STEPS: &str = "insert into stock.capacity_steps (step, begins_at, seconds) values
      ('hour', '2026-03-01T08:00:00Z', 60), ('hour', '2026-03-01T10:00:00Z', 30), ('day', '2026-03-01T00:00:00Z', 90)";
 
 async fn world() -> World {
@@ -32,7 +32,7 @@ async fn world() -> World {
         let _ = replica.datacenter(name).await;
     }
     world.sql(SUMS).await;
-    world.sql(ROUNDS).await;
+    world.sql(STEPS).await;
     world
 }
 
@@ -108,12 +108,12 @@ async fn the_units_are_counted_by_one_replica_and_old_counts_deleted() {
     world.config.measure_every_seconds = 1;
     world
         .sql(
-            "insert into stock.capacity_rounds select step, now() - age::interval, 1 from (values
+            "insert into stock.capacity_steps select step, now() - age::interval, 1 from (values
          ('hour', '61 days'), ('hour', '63 days'), ('day', '2 years'), ('day', '4 years')) x(step, age)",
         )
         .await;
     world.sql("insert into stock.capacity select gen_random_uuid(), gen_random_uuid(), step, begins_at, 1, 1, 1, 1
-         from stock.capacity_rounds").await;
+         from stock.capacity_steps").await;
     let first = world.replica().await;
     let spec_id = first.spec("a", "1").await;
     let _ = first.datacenter("uk-1").await;
@@ -135,7 +135,7 @@ async fn the_units_are_counted_by_one_replica_and_old_counts_deleted() {
     assert_eq!(units["least_available"], 3);
     eventually("old counts are deleted", async || {
         let old = world
-            .count("select count(*) from stock.capacity_rounds where begins_at < now() - interval '2 days'")
+            .count("select count(*) from stock.capacity_steps where begins_at < now() - interval '2 days'")
             .await;
         let counts = world
             .count("select count(*) from stock.capacity where begins_at < now() - interval '2 days'")
@@ -144,15 +144,25 @@ async fn the_units_are_counted_by_one_replica_and_old_counts_deleted() {
     })
     .await;
 
-    // with a second replica it is not counted twice as often
+    // with a second replica no second counts twice, and nothing is written while the stock stays as it is
     let _second = world.replica().await;
-    let rounds = "select sum(rounds)::bigint from stock.capacity_rounds
+    let _ = first.claim(&instance(), &spec_id).await.expect(201);
+    let _ = measured("another claim shows", &|units| units["least_available"] == 2).await;
+    let recorded = "select coalesce(sum(seconds), 0)::bigint from stock.capacity_steps
          where step = 'day' and begins_at > now() - interval '2 days'";
-    let seconds = "select extract(epoch from clock_timestamp())::bigint";
-    let (counted, began) = (world.count(rounds).await, world.count(seconds).await);
-    eventually("it is counted five times more", async || {
-        (world.count(rounds).await >= counted + 5).then_some(())
-    })
-    .await;
-    assert!(world.count(seconds).await - began >= 4, "two replicas count at once");
+    let lasted =
+        "select ceil(extract(epoch from now() - (select min(created_at) from stock.gpu_specs)))::bigint";
+    assert!(world.count(recorded).await <= world.count(lasted).await, "a second counts twice");
+    let version = "select max(xmin::text::bigint) from stock.capacity_now";
+    let written = world.count(version).await;
+    let rounds = async || {
+        let metrics = first.base.get("/metrics").await.expect(200).text;
+        let line = metrics
+            .lines()
+            .find(|line| line.starts_with("worker_rounds_total") && line.contains("stock.capacity"));
+        line.and_then(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).unwrap_or(0.0)
+    };
+    let before = rounds().await;
+    eventually("two more rounds", async || (rounds().await >= before + 2.0).then_some(())).await;
+    assert_eq!(world.count(version).await, written, "a round without a change writes");
 }
