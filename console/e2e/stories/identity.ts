@@ -72,6 +72,7 @@ test("the page of a removed member ends within a second", async ({ page, browser
   const theirs = await other.newPage();
   await signIn(theirs, { ...guest, password });
   await theirs.getByRole("button", { name: "Accept" }).click();
+  await expect(theirs.getByRole("button", { name: new RegExp(`${studio} member`) })).toBeVisible();
   await theirs.goto("/instances");
   await expect(theirs.getByText("Live", { exact: true })).toBeVisible();
   await page.goto("/members");

@@ -1,25 +1,44 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { expect, test } from "@playwright/test";
 import { designer, signIn } from "../platform";
 
-/** Another host of the same site: the browser sends the session's cookie with its requests. */
-const FOREIGN = "http://foreign.localhost:9999/";
+/** Another origin of the same site: the browser sends the session's cookie with its requests. */
+async function foreignOrigin() {
+  const server = createServer((_, answer) => {
+    answer.setHeader("content-type", "text/html");
+    answer.end("<title>Foreign</title>");
+  });
+  await new Promise<void>((resolve) => server.listen(0, "localhost", resolve));
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://localhost:${port}/`, close: () => server.close() };
+}
 
-test("a page of another host of the same site gets nothing with the session's cookie", async ({
+test("a page of another origin of the same site gets nothing with the session's cookie", async ({
   page,
   context,
-  baseURL = "",
+  baseURL: address,
 }) => {
+  const baseURL = address ?? "";
   await signIn(page, designer);
   const foreign = await context.newPage();
-  await foreign.route(`${FOREIGN}**`, (route) =>
-    route.fulfill({ contentType: "text/html", body: "<title>Foreign</title>" }),
-  );
-  await foreign.goto(FOREIGN);
+  const origin = await foreignOrigin();
+  await foreign.goto(origin.url);
+  // also of what the browser then keeps from the page
+  const network = await context.newCDPSession(foreign);
+  await network.send("Network.enable");
+  const asked = new Map<string, string>();
   const answers: string[] = [];
-  foreign.on("response", async (it) => {
-    if (!it.url().startsWith(baseURL)) return;
-    const sent = (await it.request().allHeaders()).cookie ? "with the cookie" : "without the cookie";
-    answers.push(`${it.request().method()} ${new URL(it.url()).pathname}: ${it.status()} ${sent}`);
+  network.on("Network.requestWillBeSent", ({ requestId, request: { method, url } }) => {
+    if (url.startsWith(baseURL)) asked.set(requestId, `${method} ${new URL(url).pathname}`);
+  });
+  const cookies = new Set<string>();
+  network.on("Network.requestWillBeSentExtraInfo", ({ requestId, associatedCookies }) => {
+    if (associatedCookies.some((it) => it.blockedReasons.length === 0)) cookies.add(requestId);
+  });
+  network.on("Network.responseReceivedExtraInfo", ({ requestId, statusCode }) => {
+    const sent = cookies.has(requestId) ? "with the cookie" : "without the cookie";
+    if (asked.has(requestId)) answers.push(`${asked.get(requestId)}: ${statusCode} ${sent}`);
   });
   await foreign.evaluate(async (platform) => {
     const ask = (path: string, more: RequestInit = {}) =>
@@ -52,7 +71,8 @@ test("a page of another host of the same site gets nothing with the session's co
       }, baseURL),
     ]);
     expect(refused.status()).toBe(403);
-    await foreign.goto(FOREIGN);
+    await foreign.waitForURL(`${baseURL}/v1/instances`);
+    await foreign.goto(origin.url);
     await foreign.setContent(`<iframe src="${baseURL}/overview"></iframe>`);
     await expect.poll(() => foreign.frames().at(-1)?.url()).toMatch(/^chrome-error:/);
     const closed = await foreign.evaluate(
@@ -66,4 +86,5 @@ test("a page of another host of the same site gets nothing with the session's co
     );
     expect(closed).toBe("refused");
   });
+  origin.close();
 });

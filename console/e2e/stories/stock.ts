@@ -29,7 +29,10 @@ test("an administrator adds stock, and a designer's page shows it without a relo
   await theirs.goto("/instances/new");
   const card = theirs.locator("label").filter({ has: theirs.locator(`[name=gpu_spec][value="${spec}"]`) });
   const room = (word: string) =>
-    card.locator("span").filter({ hasText: new RegExp(`^${datacenter}${word}$`) });
+    card
+      .locator("span")
+      .filter({ hasText: new RegExp(`^${datacenter}${word}$`) })
+      .last();
 
   const before = await setAvailable(page, [spec, datacenter], "0");
   await expect(room("none")).toBeVisible({ timeout: 30_000 });

@@ -141,7 +141,7 @@ async function lead(
     else failures = 1;
     tellState("reconnecting");
     await environment
-      .wait(pause ?? Math.min(15, 0.5 * 2 ** failures) * (0.75 + Math.random() / 2), signal)
+      .wait(pause ?? Math.min(15, 0.2 * 3 ** (failures - 1)) * (0.75 + Math.random() / 2), signal)
       .catch(() => undefined);
   }
 }
