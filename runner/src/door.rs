@@ -558,7 +558,7 @@ mod tests {
 
     use super::*;
 
-    /// An object store that sends this head, and then parts of 64 KiB until nobody reads. Returns its URL, and a count of the parts.
+    /// An object store that sends this head, and then chunks of 64 KiB until the client disconnects. Returns its URL and the number of chunks sent.
     async fn endless(head: &'static str, part: Vec<u8>) -> (String, Arc<AtomicUsize>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/object", listener.local_addr().unwrap());
@@ -603,7 +603,7 @@ mod tests {
                 matches!(&refused, Error::Refused { code, .. } if code == "input-missing"),
                 "{refused:?}"
             );
-            // what the kernel buffers is read by nobody
+            // some chunks stay in the buffers of the kernel
             assert!(parts.load(Ordering::Relaxed) < 1_000, "{head}");
         }
     }

@@ -26,7 +26,7 @@ const ENCODED: usize = 200_000;
 const MOST: usize = 64;
 /// Bytes of a result, at most.
 const MAX_BYTES: u64 = 5 << 30;
-/// Bytes of the name of a result, at most.
+/// Maximum length of the name of a result, in bytes.
 const MAX_NAME: usize = 255;
 /// Files that are named because they are no results, at most: all of them would be a larger message than the service takes.
 const MOST_REFUSED: usize = 64;

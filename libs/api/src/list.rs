@@ -113,7 +113,7 @@ impl Fields {
         Ok(Self(Some(names.iter().cloned().chain(["id".to_owned()]).collect())))
     }
 
-    /// Returns whether items have the field: otherwise nobody needs to find out its value.
+    /// Returns whether the field was asked for. One that was not need not be computed.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.0.as_ref().is_none_or(|names| names.contains(name))

@@ -31,13 +31,13 @@ use stream::Follower;
 
 /// Streams of a tenant, or of a user without one, that are open at a time in one replica.
 const STREAMS: u32 = 64;
-/// A client that takes nothing for so long is gone.
+/// A client that reads nothing for this time is disconnected.
 const SLOW_READER: Duration = Duration::from_secs(30);
 /// How often old events are deleted.
 const CLEAN_UP: Duration = Duration::from_secs(600);
-/// Events that are deleted in one transaction, at most.
+/// Maximum number of events that are deleted in one transaction.
 const CLEAN_UP_BATCH: u32 = 10_000;
-/// A position is given up so long before the events after it are deleted: longer than a transaction or a difference of clocks.
+/// A position expires this time before the events after it are deleted. Longer than any transaction, or difference of clocks.
 const MARGIN: Duration = Duration::from_secs(3600);
 
 /// Where a stream of events begins.

@@ -14,7 +14,7 @@ use crate::{Reader, hub::Subscription, now, position::Position};
 
 /// Milliseconds after which a client connects again.
 const RETRY_MS: u32 = 1000;
-/// A sign of life is sent after so long without an event.
+/// Interval of the comments that keep an idle stream open.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// Events that are read at a time.
 const PAGE: u32 = 200;

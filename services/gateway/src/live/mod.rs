@@ -40,7 +40,7 @@ use upstream::{Unopened, Upstream};
 pub(crate) const PATH: &str = "/v1/stream";
 /// Streams of a tenant, or of a user without one, that are open at a time.
 const STREAMS: u32 = 64;
-/// A client that takes nothing for so long is gone.
+/// A client that reads nothing for this time is disconnected.
 const SLOW_READER: Duration = Duration::from_secs(30);
 
 /// Who has a stream open.

@@ -91,6 +91,16 @@ async fn written(world: &World) -> i64 {
     count.unwrap()
 }
 
+/// When the storages are compared with the cluster again, in microseconds since 1970; 0 while they are.
+async fn next_comparison(world: &World) -> i64 {
+    let mut conn = world.db.admin().await;
+    let due =
+        "select coalesce((extract(epoch from max(wake_at)) * 1000000)::bigint, 0) from storage.storages";
+    let due = sqlx::query_scalar(due).fetch_one(&mut conn).await;
+    conn.close().await.unwrap();
+    due.unwrap()
+}
+
 #[tokio::test]
 async fn changes_of_storages_are_told_once_each_to_their_tenant() {
     let world = World::new().await;
@@ -126,7 +136,11 @@ async fn changes_of_storages_are_told_once_each_to_their_tenant() {
 
     // what changes nothing is not written
     let before = written(&world).await;
-    tokio::time::sleep(Duration::from_secs(world.config.reconcile.compare_seconds.into())).await;
+    let due = next_comparison(&world).await;
+    testkit::eventually("the storage is compared", async || {
+        (next_comparison(&world).await > due).then_some(())
+    })
+    .await;
     assert_eq!(written(&world).await, before);
 
     // cut, changed meanwhile, and resumed: from any event the rest follows

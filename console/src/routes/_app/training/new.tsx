@@ -8,7 +8,7 @@ import { needWords } from "@/i18n";
 const word = z.optional(z.catch(z.optional(z.string()), undefined));
 
 export const Route = createFileRoute("/_app/training/new")({
-  // `like`: as this training was, as far as this browser remembers it
+  // `like`: id of a training whose settings are filled in, if this browser has kept them
   validateSearch: z.object({ base: word, like: word }),
   beforeLoad: async () => {
     await Promise.all([needWords("jobs"), needWords("newJob"), needWords("training")]);
