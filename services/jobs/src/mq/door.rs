@@ -13,6 +13,7 @@ use tokio::{
     task::JoinSet,
     time::{sleep, timeout},
 };
+use uuid::Uuid;
 
 use super::{
     allowance::Allowances,
@@ -130,9 +131,15 @@ pub(crate) fn start(state: &AppState, process: &Process, config: &MqConfig) {
     connections::start(state, &process.workers, config);
     users::start(state, &process.workers, config);
     let (shared, config) = (state.clone(), config.clone());
+    // the lease of the publisher survives a connection
+    let replica = Uuid::new_v4();
     process.workers.spawn("jobs.mq", move |stop| {
         let (state, config) = (shared.clone(), config.clone());
-        async move { Box::pin(stop.run_until_cancelled(run(&state, &config))).await.unwrap_or(Ok(())) }
+        async move {
+            let ended = Box::pin(stop.run_until_cancelled(run(&state, &config, replica))).await;
+            publisher::release(&state, replica).await?;
+            ended.unwrap_or(Ok(()))
+        }
     });
     rest::spawn_periodic(state, &process.workers, "jobs.mq_outbox", MEASURE_PERIOD, |state| async move {
         let mut tx = state.db.worker().await?;
@@ -145,10 +152,10 @@ pub(crate) fn start(state: &AppState, process: &Process, config: &MqConfig) {
 }
 
 /// Connects again and again. A broker that is away does not make this process unready: REST does not need it.
-async fn run(state: &AppState, config: &MqConfig) -> anyhow::Result<()> {
+async fn run(state: &AppState, config: &MqConfig, replica: Uuid) -> anyhow::Result<()> {
     let mut pause = PAUSES.0;
     loop {
-        let Err(error) = Box::pin(session(state, config, &mut pause)).await;
+        let Err(error) = Box::pin(session(state, config, replica, &mut pause)).await;
         state.door.link.send_replace(Link::Lost);
         state.metrics.broker_connected(false);
         tracing::warn!(error = format!("{error:#}"), "no connection to the broker");
@@ -163,7 +170,12 @@ pub(super) async fn timed<T>(call: impl Future<Output = lapin::Result<T>>) -> an
     Ok(answer.with_context(|| format!("the broker did not answer in {} s", CALL_LIMIT.as_secs()))??)
 }
 
-async fn session(state: &AppState, config: &MqConfig, pause: &mut Duration) -> anyhow::Result<Infallible> {
+async fn session(
+    state: &AppState,
+    config: &MqConfig,
+    replica: Uuid,
+    pause: &mut Duration,
+) -> anyhow::Result<Infallible> {
     let mut uri: AMQPUri =
         config.url.expose_secret().parse().map_err(|error| anyhow::anyhow!("mq.url: {error}"))?;
     uri.query.heartbeat.get_or_insert(HEARTBEAT);
@@ -178,7 +190,7 @@ async fn session(state: &AppState, config: &MqConfig, pause: &mut Duration) -> a
         tasks.spawn(intake::run(state.clone(), Arc::clone(&connection), queue));
     }
     let (broken, repairs) = repair::channel();
-    tasks.spawn(publisher::run(state.clone(), Arc::clone(&connection), broken));
+    tasks.spawn(publisher::run(state.clone(), Arc::clone(&connection), replica, broken));
     tasks.spawn(repair::run(state.clone(), connection, config.clone(), repairs));
     tasks.spawn(declare_queues(state.clone(), channel));
     tracing::info!("connected to the broker");

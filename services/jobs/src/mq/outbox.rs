@@ -87,6 +87,14 @@ pub(super) async fn lease(conn: &mut PgConnection, owner: Uuid) -> sqlx::Result<
     .map(|done| done.rows_affected() == 1)
 }
 
+/// Ends the lease of the publisher if `owner` has it.
+pub(super) async fn release(conn: &mut PgConnection, owner: Uuid) -> sqlx::Result<()> {
+    sqlx::query!("update mq_publisher set lease_until = '-infinity' where lease_owner = $1", owner)
+        .execute(conn)
+        .await
+        .map(drop)
+}
+
 /// A row of the outbox, with what its message says.
 pub(super) struct Entry {
     pub(super) id: i64,

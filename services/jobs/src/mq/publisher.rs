@@ -56,12 +56,13 @@ struct Refused {
 pub(super) async fn run(
     state: AppState,
     connection: Arc<Connection>,
+    replica: Uuid,
     broken: Broken,
 ) -> anyhow::Result<Infallible> {
     let state = &state;
     let channel = timed(connection.create_channel()).await?;
     timed(channel.confirm_select(ConfirmSelectOptions::default())).await?;
-    let (owner, mut published) = (Uuid::new_v4(), state.door.published.subscribe());
+    let mut published = state.door.published.subscribe();
     let mut leads_until = Instant::now();
     let mut refused: HashMap<TenantId, Refused> = HashMap::new();
     loop {
@@ -69,7 +70,7 @@ pub(super) async fn run(
         let now = Instant::now();
         let except: Vec<TenantId> =
             refused.iter().filter(|(_, refused)| refused.until > now).map(|(tenant, _)| *tenant).collect();
-        match read(state, owner, &except, &mut leads_until).await {
+        match read(state, replica, &except, &mut leads_until).await {
             Ok(None) => state.rest.pause(PAUSE).await,
             Ok(Some(entries)) if entries.is_empty() => {
                 // the sender lives as long as the process
@@ -102,10 +103,17 @@ pub(super) async fn run(
     }
 }
 
+/// Lets another replica publish at once.
+pub(super) async fn release(state: &AppState, replica: Uuid) -> sqlx::Result<()> {
+    let mut tx = state.db.worker().await?;
+    outbox::release(&mut tx, replica).await?;
+    tx.commit().await
+}
+
 /// Returns the first rows; none while another replica publishes.
 async fn read(
     state: &AppState,
-    owner: Uuid,
+    replica: Uuid,
     except: &[TenantId],
     leads_until: &mut Instant,
 ) -> sqlx::Result<Option<Vec<Entry>>> {
@@ -117,7 +125,7 @@ async fn read(
             return Ok(Some(Vec::new()));
         }
         let asked = Instant::now();
-        if !outbox::lease(&mut tx, owner).await? {
+        if !outbox::lease(&mut tx, replica).await? {
             return Ok(None);
         }
         tx.commit().await?;

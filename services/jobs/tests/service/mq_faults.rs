@@ -247,3 +247,28 @@ async fn mq_a_message_that_is_delivered_again_and_again_is_put_aside() {
     assert_eq!(named(&line.event().await), ("accepted", poison));
     service.stop().await;
 }
+
+#[tokio::test]
+async fn mq_a_replica_that_stops_lets_another_publish_at_once() {
+    let studio = Studio::new().await;
+    let service = studio.world.start().await;
+    let _ = pool(&studio.world.admin(&service)).await;
+    let tenant = studio.tenant(&service).await;
+    let mut line = tenant.open().await;
+    let (before, after) = (Uuid::new_v4(), Uuid::new_v4());
+    line.send(&fox(before, "a fox")).await;
+    assert_eq!(named(&line.event().await), ("accepted", before));
+    let mut conn = studio.world.db.admin().await;
+    let mut is_led = async || {
+        let sql = "select lease_until > clock_timestamp() from jobs.mq_publisher";
+        sqlx::query_scalar::<_, bool>(sql).fetch_one(&mut conn).await.unwrap()
+    };
+    assert!(is_led().await);
+    service.stop().await;
+    assert!(!is_led().await);
+    let service = studio.world.start().await;
+    line.send(&fox(after, "a fox")).await;
+    // what the first replica had published comes again if it had not noted that
+    while named(&line.event().await) != ("accepted", after) {}
+    service.stop().await;
+}

@@ -21,6 +21,9 @@ use uuid::Uuid;
 
 use crate::world::{Service, World};
 
+/// Longest time until an event comes, on a machine whose disk is busy.
+const EVENT_LIMIT: Duration = Duration::from_secs(60);
+
 /// A broker whose users the jobs service decides about.
 pub(crate) struct Studio {
     pub(crate) world: World,
@@ -253,8 +256,14 @@ impl Line {
             self.events = Some((consume.await.unwrap(), HashSet::new()));
         }
         let (consumer, known) = self.events.as_mut().unwrap();
-        let next = tokio::time::timeout(Duration::from_secs(30), consumer.next()).await;
-        let delivery = next.expect("an event comes").unwrap().unwrap();
+        let Ok(next) = tokio::time::timeout(EVENT_LIMIT, consumer.next()).await else {
+            let options = QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };
+            let declare =
+                self.channel.queue_declare(self.queue.as_str().into(), options, FieldTable::default());
+            let queue = tokio::time::timeout(EVENT_LIMIT, declare).await;
+            panic!("no event comes; its queue: {queue:?}");
+        };
+        let delivery = next.unwrap().unwrap();
         delivery.acker.ack(BasicAckOptions::default()).await.unwrap();
         let event: Value = serde_json::from_slice(&delivery.data).unwrap();
         let properties = &delivery.properties;
