@@ -3,13 +3,14 @@
 use std::{collections::HashSet, convert::Infallible, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
+use db::Tx;
 use ids::{MqCredentialId, TenantId};
 use lapin::{Channel, ConnectionProperties, uri::AMQPUri};
 use moka::sync::Cache;
 use secrecy::ExposeSecret as _;
 use service::{Process, Round};
 use tokio::{
-    sync::{Mutex, watch},
+    sync::watch,
     task::JoinSet,
     time::{sleep, timeout},
 };
@@ -54,8 +55,6 @@ enum Link {
 /// What handlers know of the door, and tell it.
 pub(crate) struct Door {
     link: watch::Sender<Link>,
-    /// One queue is declared at a time: messages to a queue that is declared twice at once may be lost.
-    declaring: Mutex<()>,
     /// A credential was created.
     pub(super) credentials: watch::Sender<()>,
     /// Credentials have ended.
@@ -74,7 +73,6 @@ impl Default for Door {
     fn default() -> Self {
         Self {
             link: watch::Sender::new(Link::Connecting),
-            declaring: Mutex::default(),
             credentials: watch::Sender::new(()),
             ended: watch::Sender::new(()),
             published: watch::Sender::new(()),
@@ -103,17 +101,8 @@ impl Door {
         self.ended.send_replace(());
     }
 
-    /// Declares the queue of a tenant's events, once per connection.
-    pub(super) async fn declare(&self, channel: &Channel, tenant: TenantId) -> anyhow::Result<()> {
-        let _declaring = self.declaring.lock().await;
-        if !matches!(&*self.link.borrow(), Link::Connected(tenants) if tenants.contains(&tenant)) {
-            timed(topology::declare_events(channel, tenant)).await?;
-            self.link.send_if_modified(|link| match link {
-                Link::Connected(tenants) => tenants.insert(tenant),
-                _ => false,
-            });
-        }
-        Ok(())
+    fn has_declared(&self, tenant: TenantId) -> bool {
+        matches!(&*self.link.borrow(), Link::Connected(tenants) if tenants.contains(&tenant))
     }
 
     /// The queue of the tenant is gone.
@@ -151,6 +140,31 @@ pub(crate) fn start(state: &AppState, process: &Process, config: &MqConfig) {
     });
 }
 
+/// Declares the queue of a tenant's events, once per connection.
+pub(super) async fn declare(state: &AppState, channel: &Channel, tenant: TenantId) -> anyhow::Result<()> {
+    let door = &state.door;
+    if door.has_declared(tenant) {
+        return Ok(());
+    }
+    let declaring = lock(state).await?;
+    if !door.has_declared(tenant) {
+        timed(topology::declare_events(channel, tenant)).await?;
+        door.link.send_if_modified(|link| match link {
+            Link::Connected(tenants) => tenants.insert(tenant),
+            _ => false,
+        });
+    }
+    Ok(declaring.commit().await?)
+}
+
+/// Waits until nobody else declares anything, in this replica or another: messages to a queue that is declared twice at once may be
+/// lost, and an exchange that is replaced twice refuses messages meanwhile.
+async fn lock(state: &AppState) -> sqlx::Result<Tx> {
+    let mut tx = state.db.worker().await?;
+    store::lock_topology(&mut tx).await?;
+    Ok(tx)
+}
+
 /// Connects again and again. A broker that is away does not make this process unready: REST does not need it.
 async fn run(state: &AppState, config: &MqConfig, replica: Uuid) -> anyhow::Result<()> {
     let mut pause = PAUSES.0;
@@ -182,7 +196,9 @@ async fn session(
     let properties = ConnectionProperties::default().with_connection_name("atelier-jobs".into());
     let connection = timed(wire::connect(uri, properties)).await?;
     let channel = timed(connection.create_channel()).await?;
+    let declaring = lock(state).await?;
     timed(topology::declare(&connection)).await?;
+    declaring.commit().await?;
     *pause = PAUSES.0;
     state.door.link.send_replace(Link::Connected(HashSet::new()));
     let (connection, mut tasks) = (Arc::new(connection), JoinSet::new());
@@ -213,7 +229,7 @@ async fn declare_queues(state: AppState, channel: Channel) -> anyhow::Result<Inf
         match tenants(&state).await {
             Ok(tenants) => {
                 for tenant in tenants {
-                    state.door.declare(&channel, tenant).await?;
+                    declare(&state, &channel, tenant).await?;
                 }
             }
             Err(error) => tracing::warn!(error = format!("{error:#}"), "cannot read credentials"),

@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use uuid::Uuid;
 
 use super::{
-    door::timed,
+    door::{declare, timed},
     model::task_type,
     outbox::{self, Content, Entry, Event, LEASE_SECONDS},
     repair::Broken,
@@ -155,7 +155,7 @@ async fn publish(
             sent.push((entry, None));
             continue;
         };
-        state.door.declare(channel, entry.tenant).await?;
+        declare(state, channel, entry.tenant).await?;
         let options = BasicPublishOptions { mandatory: true, ..BasicPublishOptions::default() };
         let body = message.body.to_string();
         let publish = channel.basic_publish(

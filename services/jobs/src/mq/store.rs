@@ -74,6 +74,14 @@ pub(super) async fn usable(conn: &mut PgConnection) -> sqlx::Result<Vec<MqCreden
     .await
 }
 
+/// Waits until no other transaction declares queues or exchanges.
+pub(super) async fn lock_topology(conn: &mut PgConnection) -> sqlx::Result<()> {
+    sqlx::query!("select pg_advisory_xact_lock(hashtextextended('mq topology', 0))")
+        .execute(conn)
+        .await
+        .map(drop)
+}
+
 /// Lets one transaction at a time add credentials of the tenant. Held until the transaction ends.
 pub(super) async fn lock_credentials_of(conn: &mut PgConnection, tenant: TenantId) -> sqlx::Result<()> {
     sqlx::query!(

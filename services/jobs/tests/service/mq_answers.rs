@@ -11,6 +11,7 @@ use lapin::{
     types::{AMQPValue, FieldArray, FieldTable, LongString},
 };
 use serde_json::{Value, json};
+use sqlx::Connection as _;
 use testkit::eventually;
 use uuid::Uuid;
 
@@ -186,8 +187,18 @@ async fn mq_the_exchange_of_an_earlier_release_is_replaced() {
     let mut line = tenant.open().await;
     let (kept, refused) = (Uuid::new_v4(), Uuid::new_v4());
     line.send(&fox(kept, "a fox")).await;
-    // two at a time
+    // the second finds what the first has replaced
+    let mut turn = studio.world.db.admin().await;
+    let held = "select pg_advisory_lock(hashtextextended('mq topology', 0))";
+    sqlx::query(held).execute(&mut turn).await.unwrap();
     let replicas = join_all([studio.world.start(), studio.world.start()]).await;
+    eventually("both wait for their turn", async || {
+        let waiting = "select count(*) from pg_locks where locktype = 'advisory' and not granted and
+                       database = (select oid from pg_database where datname = current_database())";
+        (sqlx::query_scalar::<_, i64>(waiting).fetch_one(&mut turn).await.unwrap() == 2).then_some(())
+    })
+    .await;
+    turn.close().await.unwrap();
     assert_eq!(named(&line.event().await), ("accepted", kept));
     let mut post = fox(refused, "a fox");
     post.key = "normal";
