@@ -8,6 +8,7 @@
 
 mod access;
 mod admin;
+mod cors;
 mod error;
 mod multipart;
 mod objects;
@@ -72,7 +73,7 @@ impl Server {
         let mut builder = s3s::service::S3ServiceBuilder::new(s3::Api(store.clone()));
         builder.set_auth(access::Auth(store.clone()));
         builder.set_access(access::Access(store.clone()));
-        builder.set_route(admin::Route(store));
+        builder.set_route(admin::Route(store.clone()));
         let service = builder.build();
 
         let listener = TcpListener::bind(config.listen)
@@ -80,8 +81,18 @@ impl Server {
             .with_context(|| format!("cannot listen on {}", config.listen))?;
         let endpoint = format!("http://{}", listener.local_addr()?);
         let app = axum::Router::new().fallback(move |request: axum::extract::Request| {
-            let service = service.clone();
-            async move { admin::answer(&service, request).await }
+            let (service, store) = (service.clone(), store.clone());
+            async move {
+                if request.method() == http::Method::OPTIONS {
+                    return cors::preflight(&store, &request);
+                }
+                let asked = cors::Asked::of(&request);
+                let mut answer = admin::answer(&service, request).await;
+                if let Some(asked) = asked {
+                    asked.allow(&store, &mut answer);
+                }
+                answer
+            }
         });
         let (stop, stopped) = oneshot::channel();
         let serve = axum::serve(listener, app).with_graceful_shutdown(async {

@@ -9,6 +9,7 @@ use s3s::{S3, S3Request, S3Response, S3Result, s3_error};
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 
 use crate::access::{owned, uid};
+use crate::cors;
 use crate::error::{Failure, failed};
 use crate::objects::{Headers, Meta, Page};
 use crate::rules::{Encoding, check_md5, now_ms, precondition, readable, time};
@@ -61,6 +62,7 @@ impl S3 for Api {
                     id: uuid::Uuid::new_v4().to_string(),
                     created: jiff::Timestamp::now(),
                     quota: Quota::default(),
+                    cors: Vec::new(),
                 };
                 document.buckets.insert(name.clone(), bucket);
                 Ok(())
@@ -89,6 +91,35 @@ impl S3 for Api {
         Ok(S3Response::new(GetBucketLocationOutput {
             location_constraint: Some(self.0.region.clone().into()),
         }))
+    }
+
+    async fn put_bucket_cors(
+        &self,
+        req: S3Request<PutBucketCorsInput>,
+    ) -> S3Result<S3Response<PutBucketCorsOutput>> {
+        let rules = cors::rules(req.input.cors_configuration.cors_rules)?;
+        self.0.set_cors(&req.input.bucket, rules)?;
+        Ok(S3Response::new(PutBucketCorsOutput {}))
+    }
+
+    async fn get_bucket_cors(
+        &self,
+        req: S3Request<GetBucketCorsInput>,
+    ) -> S3Result<S3Response<GetBucketCorsOutput>> {
+        let document = self.0.state.read();
+        let rules = document.buckets.get(&req.input.bucket).map_or(&[][..], |bucket| &bucket.cors);
+        if rules.is_empty() {
+            return Err(s3_error!(NoSuchCORSConfiguration));
+        }
+        Ok(S3Response::new(GetBucketCorsOutput { cors_rules: Some(cors::shown(rules)) }))
+    }
+
+    async fn delete_bucket_cors(
+        &self,
+        req: S3Request<DeleteBucketCorsInput>,
+    ) -> S3Result<S3Response<DeleteBucketCorsOutput>> {
+        self.0.set_cors(&req.input.bucket, Vec::new())?;
+        Ok(S3Response::with_status(DeleteBucketCorsOutput {}, StatusCode::NO_CONTENT))
     }
 
     async fn list_buckets(

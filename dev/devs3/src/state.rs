@@ -10,6 +10,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
+use crate::cors::Rule;
+
 /// The user that may call Admin Ops.
 pub(crate) const ADMIN: &str = "admin";
 
@@ -57,6 +59,8 @@ pub(crate) struct Bucket {
     pub(crate) id: String,
     pub(crate) created: jiff::Timestamp,
     pub(crate) quota: Quota,
+    #[serde(default)]
+    pub(crate) cors: Vec<Rule>,
 }
 
 impl Document {

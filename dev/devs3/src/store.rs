@@ -6,6 +6,7 @@ use http::StatusCode;
 use s3s::dto::StreamingBlob;
 use s3s::{S3Result, s3_error};
 
+use crate::cors::Rule;
 use crate::error::{Failure, custom, failed};
 use crate::objects::{Objects, Usage, rounded};
 use crate::state::{Quota, State};
@@ -38,6 +39,17 @@ impl Store {
             fits(user.user_quota, total, adding)?;
         }
         Ok(())
+    }
+
+    /// Sets what a bucket allows to pages of other origins.
+    pub(crate) fn set_cors(&self, bucket: &str, rules: Vec<Rule>) -> S3Result<()> {
+        self.state
+            .change(|document| {
+                let found = document.buckets.get_mut(bucket).ok_or(Failure(s3_error!(NoSuchBucket)))?;
+                found.cors = rules;
+                Ok(())
+            })
+            .map_err(|Failure(error)| error)
     }
 
     /// Removes a bucket; one with objects only with `purge`. The record goes first: if the process is killed in

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
 
 mod admin;
+mod cors;
 mod data;
 mod harness;
 mod survival;
