@@ -185,6 +185,7 @@ endpoint = "http://$store:$store_port"
 public_endpoint = "http://localhost:$store_port"
 access_key = "$object_store_access_key"
 secret_key = "$object_store_secret_key"
+allowed_origins = ["$public_url"]
 
 [callers]
 gpu = "$gpu_token"
@@ -322,6 +323,10 @@ drain_seconds = 1
 [[cookie_keys]]
 id = "1"
 key = "$cookie_key"
+
+[console]
+directory = "/console"
+content_origins = ["http://localhost:$store_port"]
 
 [limits.shared]
 url = "redis://:$valkey_password@valkey:6379"

@@ -9,6 +9,7 @@ use crds::ClusterConfig;
 use db::{DbConfig, queue::Settings};
 use secrecy::SecretString;
 use serde::Deserialize;
+use url::Url;
 
 /// The service's configuration.
 #[derive(Debug, Clone, Deserialize)]
@@ -81,6 +82,9 @@ pub struct ObjectStoreConfig {
     /// Region for request signatures.
     #[serde(default = "default_region")]
     pub region: String,
+    /// Origins of pages that read and write objects of output buckets by signed URLs: that of the console. None by default.
+    #[serde(default)]
+    pub allowed_origins: Vec<String>,
 }
 
 fn default_region() -> String {
@@ -142,12 +146,20 @@ impl Config {
     /// Checks what the types do not express.
     ///
     /// # Errors
-    /// Names a datacenter whose cluster is not configured.
+    /// Names a datacenter whose cluster is not configured, or an origin that is none.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         for (datacenter, cluster) in &self.datacenters {
             ensure!(
                 self.clusters.contains_key(cluster),
                 "datacenters.{datacenter} names the cluster {cluster:?}, which is not among `clusters`"
+            );
+        }
+        for origin in self.object_store.iter().flat_map(|store| &store.allowed_origins) {
+            // browsers compare origins byte by byte
+            let is_origin = Url::parse(origin).is_ok_and(|url| url.origin().ascii_serialization() == *origin);
+            ensure!(
+                is_origin,
+                "object_store.allowed_origins: {origin:?} is not an origin such as https://console.example"
             );
         }
         Ok(())

@@ -357,10 +357,12 @@ token = "{token}"
 endpoint = "http://127.0.0.1:{objects}"
 access_key = "{access}"
 secret_key = "{secret}"
+allowed_origins = ["http://localhost:{gateway}"]
 
 {database}
 {auth}"#,
         port = config.ports.storage,
+        gateway = config.ports.gateway,
         gpu = config.ports.gpu,
         token = secrets.storage_token,
         objects = config.ports.object_store,

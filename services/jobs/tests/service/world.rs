@@ -188,6 +188,7 @@ async fn storage(
             access_key: "ADMIN".into(),
             secret_key: "admin-secret".into(),
             region: "default".into(),
+            allowed_origins: Vec::new(),
         }),
         limits: LimitsConfig::default(),
         audit: audit::RetentionConfig::default(),

@@ -120,6 +120,7 @@ codes! {
     BucketNotEmpty,
     InvalidAccessKeyId,
     NoSuchBucket,
+    NoSuchCORSConfiguration,
     NoSuchKey,
     NoSuchUpload,
     NoSuchUser,

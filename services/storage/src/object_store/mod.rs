@@ -6,6 +6,7 @@
 mod admin;
 pub(crate) mod answers;
 mod error;
+mod pages;
 mod s3;
 mod staging;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Observation, error::Error};
 use crate::{
     credential,
-    object_store::{Code, ObjectStore, user_of},
+    object_store::{self, Code, KeyPair, ObjectStore, user_of},
     state::AppState,
     storage::{self, Finding, Phase, Reason, ReasonCode, Storage},
     tenant,
@@ -58,8 +58,27 @@ impl Bucket<'_> {
             done => done?,
         }
         self.effect().await;
+        self.allow_pages(&key).await?;
         self.set_quota(self.quota_kib()).await?;
         Ok(Phase::Available)
+    }
+
+    /// Lets the console show and upload what jobs make and need.
+    async fn allow_pages(&self, key: &KeyPair) -> Result<(), Error> {
+        if self.storage.id != storage::output_bucket_id(self.storage.tenant) {
+            return Ok(());
+        }
+        match self.objects.allow_pages(key, &self.name).await {
+            Ok(is_changed) => {
+                if is_changed {
+                    self.effect().await;
+                }
+                Ok(())
+            }
+            // of a suspended tenant, or by a policy of its own: its bucket is there all the same
+            Err(object_store::Error::Refused { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     fn quota_kib(&self) -> i64 {
@@ -85,6 +104,9 @@ impl Bucket<'_> {
         }
         if actual.limit_kib != Some(self.quota_kib()) {
             self.set_quota(self.quota_kib()).await?;
+        }
+        if let Some(key) = self.objects.platform_key(self.storage.tenant).await? {
+            self.allow_pages(&key).await?;
         }
         Ok(Phase::Available)
     }

@@ -1,10 +1,11 @@
 //! Objects that other services read and write in buckets of tenants.
 
-use ids::TenantId;
+use aws_sdk_s3::types::{CorsConfiguration, CorsRule};
+use ids::{StorageId, TenantId};
 use serde_json::{Value, json};
 use testkit::{Client, Response, eventually};
 
-use crate::world::World;
+use crate::world::{World, make};
 
 /// The jobs service, the only caller.
 const CALLER: &str = "jobs";
@@ -125,5 +126,51 @@ async fn a_url_is_for_one_object_and_a_prefix_for_those_below() {
     let _ = identity.put(&format!("/internal/v1/tenants/{tenant}"), order).await.expect(200);
     sign(&jobs, &id, tenant, "download", "jobs/a/10/x").await.expect_problem(403, "tenant-suspended");
     let _ = put_bucket(&jobs, stranger).await.expect(200);
+    service.stop().await;
+}
+
+/// The origin that the object store lets a page of `origin` upload from.
+async fn allowed(url: &str, origin: &str) -> Option<String> {
+    let ask = reqwest::Client::new().request(reqwest::Method::OPTIONS, url).header("origin", origin);
+    let ask = ask.header("access-control-request-method", "PUT");
+    let answer = ask.header("access-control-request-headers", "content-type").send().await.unwrap();
+    let origin = answer.headers().get("access-control-allow-origin")?;
+    Some(origin.to_str().unwrap().to_owned())
+}
+
+#[tokio::test]
+async fn the_console_may_use_the_bucket_for_outputs_and_rules_of_the_tenant_stay() {
+    const CONSOLE: &str = "https://console.test";
+    let world = World::new().await;
+    let service = world.start().await;
+    let (jobs, admin) = (service.client.service(CALLER), world.admin(&service));
+    create_spec(&admin, "cheap", "0.01", 1).await;
+    let tenant = TenantId::new();
+    let id = bucket(&jobs, tenant).await;
+    let signed = sign(&jobs, &id, tenant, "upload", "jobs/a.txt").await.expect(200);
+    let url = signed.str("url");
+    assert_eq!(allowed(url, CONSOLE).await.as_deref(), Some(CONSOLE));
+    assert_eq!(allowed(url, "https://other.test").await, None);
+
+    let member = world.member(&service, tenant);
+    let made = member.post(&format!("/v1/storages/{id}/credentials"), Value::Null).await.expect(201);
+    let (s3, name) = (crate::buckets::s3(&made.body), id.parse::<StorageId>().unwrap().k8s_name());
+    let own = CorsRule::builder().allowed_origins("https://studio.test").allowed_methods("PUT");
+    let own = own.allowed_headers("content-type").build().unwrap();
+    let rules = CorsConfiguration::builder().cors_rules(own).build().unwrap();
+    s3.put_bucket_cors().bucket(&name).cors_configuration(rules).send().await.unwrap();
+    eventually("both are allowed", async || {
+        let both =
+            (allowed(url, CONSOLE).await.is_some(), allowed(url, "https://studio.test").await.is_some());
+        (both == (true, true)).then_some(())
+    })
+    .await;
+    let rules = async || s3.get_bucket_cors().bucket(&name).send().await.unwrap().cors_rules().len();
+    assert_eq!(rules().await, 2);
+
+    // buckets of the tenant are its own
+    let own = make(&member, "archive", "cheap", 1).await;
+    let signed = sign(&jobs, own.str("id"), tenant, "upload", "jobs/a.txt").await.expect(200);
+    assert_eq!(allowed(signed.str("url"), CONSOLE).await, None);
     service.stop().await;
 }

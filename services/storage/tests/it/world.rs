@@ -254,6 +254,7 @@ async fn object_store(folder: &tempfile::TempDir) -> (ObjectStoreConfig, Option<
         access_key,
         secret_key: SecretString::from(secret_key),
         region: "default".into(),
+        allowed_origins: vec!["https://console.test".to_owned()],
     };
     if let Ok(endpoint) = std::env::var("RGW_ENDPOINT") {
         let variable = |name: &str| std::env::var(name).unwrap();

@@ -167,6 +167,9 @@ fn the_profile_ceph_selects_the_object_store_at_the_first_start() {
         assert_eq!(configurations["gpu"]["log_archive"]["endpoint"], endpoint);
         assert_eq!(compose["services"][host]["ports"][0], format!("127.0.0.1:{port}:{port}"));
         assert_eq!(store["public_endpoint"], format!("http://localhost:{port}"));
+        let gateway = &configurations["gateway"];
+        assert_eq!(gateway["console"]["content_origins"][0], store["public_endpoint"]);
+        assert_eq!(gateway["public_url"], store["allowed_origins"][0]);
         let keys = std::fs::read_to_string(folder.path().join("ceph-keys")).unwrap();
         for key in ["access_key", "secret_key"] {
             assert!(keys.contains(&format!("{key}={}\n", store[key].as_str().unwrap())), "{key}");

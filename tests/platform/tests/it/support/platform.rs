@@ -191,6 +191,7 @@ impl Platform {
             access_key: OBJECTS_KEY.into(),
             secret_key: OBJECTS_SECRET.into(),
             region: "default".into(),
+            allowed_origins: Vec::new(),
         }
     }
 
