@@ -1,10 +1,16 @@
-import { expect, test } from "@playwright/test";
+import { expect, type Locator, test } from "@playwright/test";
 import { drawn } from "../drawn";
 import { accessible } from "../fixtures";
 import { designer, run, signIn } from "../platform";
 
 /** A worker takes the job, and works on it. */
 const worked = { timeout: 60_000 };
+
+/** The picture has come from the object store. */
+const shown = (place: Locator) =>
+  expect
+    .poll(() => place.locator("img").evaluate((it) => it instanceof HTMLImageElement && it.naturalWidth))
+    .toBeGreaterThan(0);
 
 test("a training becomes a picture", async ({ page }) => {
   test.slow();
@@ -26,12 +32,20 @@ test("a training becomes a picture", async ({ page }) => {
     await expect(page.getByRole("combobox", { name: "Adapter" })).toContainText(name);
     await page.getByLabel("Prompt").fill("a photo of sks paper lantern");
     await page.getByRole("button", { name: /^Make / }).click();
-    await expect(page.getByRole("link", { name: "Open Picture 1 large" })).toBeVisible(worked);
+    const picture = page.getByRole("link", { name: "Open Picture 1 large" });
+    await expect(picture).toBeVisible(worked);
+    await shown(picture);
     await accessible(page);
   });
   await test.step("it is in the gallery, and its model is deleted", async () => {
     await page.goto("/gallery");
-    await expect(page.getByText("a photo of sks paper lantern").first()).toBeVisible();
+    await shown(
+      page
+        .getByRole("main")
+        .getByRole("link")
+        .filter({ has: page.locator("img") })
+        .first(),
+    );
     await page.goto("/models");
     await page.getByRole("link", { name, exact: true }).click();
     await page.getByRole("button", { name: `Actions for ${name}` }).click();
@@ -39,6 +53,6 @@ test("a training becomes a picture", async ({ page }) => {
     const dialog = page.getByRole("alertdialog");
     await dialog.getByRole("textbox").fill(name);
     await dialog.getByRole("button", { name: "Delete" }).click();
-    await expect(page.getByText(`${name} was deleted`)).toBeVisible();
+    await expect(page.getByText(`${name} is deleted`)).toBeVisible();
   });
 });
