@@ -3,7 +3,7 @@
 //! [`IdempotencyKey::once`](crate::IdempotencyKey::once) records each write in the transaction of its effect. A write
 //! without an idempotency key calls [`Request::record`].
 
-use std::convert::Infallible;
+use std::{borrow::Cow, convert::Infallible};
 
 use axum::{
     extract::{FromRequestParts, MatchedPath},
@@ -85,6 +85,11 @@ impl Request {
         Self { actor: Some(actor), ..Self::of_program(service, action, path, None) }
     }
 
+    /// Its path.
+    pub(crate) fn path(&self) -> &str {
+        &self.path
+    }
+
     /// The request of a user who has just signed in, and has sent no token.
     #[must_use]
     pub fn by(&self, actor: Actor) -> Self {
@@ -103,7 +108,7 @@ impl Request {
         created: Option<&str>,
         body: &impl Serialize,
     ) -> sqlx::Result<()> {
-        record_all(conn, [(self, status, created, body)].into_iter()).await
+        record_all(conn, [(self, status, created.map(Cow::from), body)].into_iter()).await
     }
 
     /// The entry and its origin. None for requests without a credential.
@@ -155,10 +160,11 @@ impl<S: Send + Sync> FromRequestParts<S> for Request {
 /// If the database fails.
 pub(crate) async fn record_all<'a, B: Serialize + 'a>(
     conn: &mut PgConnection,
-    writes: impl Iterator<Item = (&'a Request, StatusCode, Option<&'a str>, &'a B)>,
+    writes: impl Iterator<Item = (&'a Request, StatusCode, Option<Cow<'a, str>>, &'a B)>,
 ) -> sqlx::Result<()> {
-    let (entries, origins): (Vec<Value>, Vec<Value>) =
-        writes.filter_map(|(request, status, created, body)| request.entry(status, created, body)).unzip();
+    let (entries, origins): (Vec<Value>, Vec<Value>) = writes
+        .filter_map(|(request, status, created, body)| request.entry(status, created.as_deref(), body))
+        .unzip();
     if entries.is_empty() {
         return Ok(());
     }

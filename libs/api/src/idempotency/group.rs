@@ -82,7 +82,7 @@ where
         // last: it locks the log of the tenant until the commit
         let entries = done.map(|(n, reply)| {
             let (key, body) = &writes[n];
-            (&key.audit, reply.status, reply.location.as_deref(), body)
+            (&key.audit, reply.status, reply.created(key.audit.path()), body)
         });
         audit::record_all(tx, entries).await?;
     }

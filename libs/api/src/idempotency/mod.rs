@@ -23,7 +23,7 @@
 mod group;
 mod store;
 
-use std::fmt::Display;
+use std::{borrow::Cow, fmt::Display};
 
 use axum::{
     extract::FromRequestParts,
@@ -91,6 +91,17 @@ impl Reply {
     pub fn location(mut self, location: impl Into<String>) -> Self {
         self.location = Some(location.into());
         self
+    }
+
+    /// URL of the object that the request to `path` has made. `Location` may be that of the operation that makes it, or changes one that
+    /// there was.
+    fn created<'a>(&'a self, path: &str) -> Option<Cow<'a, str>> {
+        let location = self.location.as_deref()?;
+        let id = self.body.as_ref().and_then(|body| body["id"].as_str());
+        match id.filter(|id| self.status == StatusCode::ACCEPTED && !location.ends_with(id)) {
+            None => Some(location.into()),
+            Some(id) => (!path.contains(id)).then(|| format!("{path}/{id}").into()),
+        }
     }
 
     /// Adds members of the body that are returned once: secrets. They are not stored, and a replay omits them.
@@ -212,7 +223,8 @@ impl IdempotencyKey {
         let reply = effect(tx).await?;
         store::insert(tx, scope, &self.key, &hash, &reply).await.map_err(missed)?;
         // last: it locks the log of the tenant until the commit
-        self.audit.record(tx, reply.status, reply.location.as_deref(), body).await?;
+        let created = reply.created(self.audit.path());
+        self.audit.record(tx, reply.status, created.as_deref(), body).await?;
         Ok(reply)
     }
 
@@ -273,5 +285,25 @@ mod tests {
             .0;
         let key = IdempotencyKey::from_request_parts(&mut parts, &()).await.unwrap();
         assert_eq!(key.as_str(), "a-key");
+    }
+
+    #[test]
+    fn what_was_created_is_the_object_and_not_its_operation() {
+        for (path, status, location, created) in [
+            ("/v1/things", StatusCode::CREATED, "/v1/things/t_1", Some("/v1/things/t_1")),
+            ("/v1/things", StatusCode::ACCEPTED, "/v1/operations/op_1", Some("/v1/things/t_1")),
+            ("/v1/things/t_1/start", StatusCode::ACCEPTED, "/v1/operations/op_1", None),
+            (
+                "/v1/things/t_1/stop",
+                StatusCode::ACCEPTED,
+                "/v1/platform-things/t_1",
+                Some("/v1/platform-things/t_1"),
+            ),
+        ] {
+            let body = serde_json::json!({ "id": "t_1" });
+            let reply = Reply::json(status, &body).unwrap().location(location);
+            assert_eq!(reply.created(path).as_deref(), created, "{path} {location}");
+        }
+        assert_eq!(Reply::no_content().created("/v1/things"), None);
     }
 }
