@@ -188,7 +188,7 @@ test("a share link is shown once, and ended", async ({ page, as }) => {
   await accessible(page);
   await page.keyboard.press("Enter");
   const shown = page.getByRole("dialog", { name: "The link “Review with the client”" });
-  await expect(shown.getByText(/\/share\/shr_/)).toBeVisible();
+  await expect(shown.getByText(/\/\.atelier\/share\?link=/)).toBeVisible();
   await accessible(page);
   await shown.getByRole("button", { name: "Done" }).click();
   await page.getByRole("button", { name: "End it: the link Review with the client" }).click();

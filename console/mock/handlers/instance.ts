@@ -218,7 +218,8 @@ export const instanceDetailHandlers = {
       last_used_at: null,
     };
     linksOf(context, kept).unshift(link);
-    return new Reply({ ...link, url: "https://atelier.example/share/shr_7Qm4Rk2cXw9LtB0pYz5HdN8v" }, 201);
+    const url = `${kept.it.url}/.atelier/share?link=7Qm4Rk2cXw9LtB0pYz5HdN8v`;
+    return new Reply({ ...link, url }, 201);
   },
   deleteShareLink: (context) => {
     asMember(context);

@@ -40,7 +40,7 @@ export const instances = {
   actionsFor: "Actions for {name}",
   deleteTitle: "Delete {name}?",
   deleteRunning:
-    "It is stopped. Its settings, its address and what it wrote outside of its storages are lost.",
+    "It is stopped first. Its settings, its address and what it wrote outside of its storages are lost.",
   deleteLost: "Its settings, its address and its log are lost.",
   nothingStays: "It has no storage: nothing stays, and nothing goes on costing.",
   storagesStay: "Its storages stay, and go on costing.",
