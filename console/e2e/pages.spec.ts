@@ -49,6 +49,7 @@ const pages: Listed[] = [
   { path: "/admin/instances/ssh", heading: ["Instances", "实例"], person: "mara" },
   { path: "/admin/storages", heading: ["Storages", "存储"], person: "mara" },
   { path: "/admin/pools", heading: ["Pools", "任务池"], person: "mara" },
+  { path: "/admin/pools/new", heading: ["New pool", "新建任务池"], person: "mara" },
   { path: "/admin/health", heading: ["Health", "健康状况"], person: "mara" },
   { path: "/admin/health/logs", heading: ["Health", "健康状况"], person: "mara" },
   { path: "/admin/health/keys", heading: ["Health", "健康状况"], person: "mara" },

@@ -3,6 +3,7 @@ import { jobPictures } from "./pictures/jobs";
 import { models } from "./pictures/models";
 import { money } from "./pictures/money";
 import { platform } from "./pictures/platform";
+import { pools } from "./pictures/pools";
 import { stock } from "./pictures/stock";
 import { storages } from "./pictures/storages";
 import { studio } from "./pictures/studio";
@@ -14,6 +15,7 @@ const pictures = [
   ...models,
   ...money,
   ...platform,
+  ...pools,
   ...stock,
   ...storages,
   ...studio,
@@ -31,13 +33,14 @@ test.use({ expected: [0, 401, 404, 409, 412, 422] });
 
 for (const { name, path, person, open, whole = true } of pictures)
   for (const { look, width, ...rest } of looks)
-    test(`${name} ${look}`, async ({ page, as, looks: choose }) => {
+    test(`${name} ${look}`, async ({ page, as, looks: choose, settled }) => {
       await page.setViewportSize({ width, height: width < 500 ? 780 : 860 });
       await choose(rest);
       if (person) await as(person);
       await page.goto(path);
       await page.locator("h1").first().waitFor();
       await open?.(page);
+      await settled();
       await page.evaluate(() => document.fonts.ready);
       await page.screenshot({
         path: `pictures/${name}-${look}.png`,

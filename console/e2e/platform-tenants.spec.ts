@@ -13,7 +13,7 @@ test.describe("a new tenant, without a budget", () => {
   test("a tenant is created with an invitation of its owner", async ({ page, as }) => {
     await as("mara");
     await page.goto("/admin/tenants");
-    await expect(page.getByText(/^12 tenants: 10 active, 1 suspended, 1 being deleted\./)).toBeVisible();
+    await expect(page.getByText(/^13 tenants: 11 active, 1 suspended, 1 being deleted\./)).toBeVisible();
     await page.getByRole("button", { name: "Create a tenant" }).click();
     const dialog = page.getByRole("dialog", { name: "Create a tenant" });
     await expect(dialog.getByLabel("Name")).toBeFocused();

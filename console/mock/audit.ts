@@ -14,7 +14,7 @@ const prefixes: [RegExp, AuditSource][] = [
   [/^\/v1\/(jobs|job-batches|models|uploads|webhooks|mq-)/, "jobs"],
 ];
 
-const hashOf = (seed: string) => {
+export const hashOf = (seed: string) => {
   let at = 2166136261;
   const parts = Array.from({ length: 8 }, (_, i) => {
     for (const letter of `${seed}${i}`) at = Math.imul(at ^ letter.charCodeAt(0), 16777619);

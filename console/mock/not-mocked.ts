@@ -1,10 +1,6 @@
 /** Operations that no page uses yet: a handler that is missing elsewhere does not compile. */
 export const notMocked = [
   "createJobBatch",
-  "createPlatformPool",
-  "createPlatformWorker",
-  "deletePlatformPoolShare",
-  "deletePlatformWorker",
   "endAllSessions",
   "getApiKey",
   "getDeployment",
@@ -18,5 +14,4 @@ export const notMocked = [
   "listSshSessions",
   "reconcileJobs",
   "refreshSession",
-  "updatePlatformPool",
 ] as const;

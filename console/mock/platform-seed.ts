@@ -11,8 +11,8 @@ import type {
   UserId,
 } from "../src/api/generated/types";
 import { firstKeys } from "./handlers/platform-health.ts";
-import { firstPools, firstShares } from "./handlers/platform-pools.ts";
 import type { Platform } from "./platform-world.ts";
+import { firstPools, firstShares, firstWorkers } from "./pools-seed.ts";
 import { type Draft, kept, storage } from "./studio-seed.ts";
 import { type Account, daysAgo, hoursAgo, makeId, makeSortedId, type World } from "./world.ts";
 
@@ -70,6 +70,16 @@ const drafts: TenantDraft[] = [
     money: [1_066, 1_200],
     gpus: 24,
     mail: "delft-illustration.example",
+  },
+  {
+    n: 13,
+    name: "Atelier Workers",
+    days: 181,
+    people: 0,
+    has: [0, 0, 0],
+    money: [3_870, null],
+    gpus: 48,
+    mail: "atelier.example",
   },
   {
     n: 8,
@@ -252,7 +262,7 @@ const terms = (amount: number): BudgetTerms => ({
   at_limit: "stop",
 });
 
-/** Twelve tenants, sixty people: what the administrator of the platform sees beside Northlight Studio. */
+/** Thirteen tenants, sixty people: what the administrator of the platform sees beside Northlight Studio. */
 export function platformSeed(northlight: TenantId, halden: TenantId, vesper: TenantId, mara: User) {
   let next = 7;
   const accounts: Account[] = [];
@@ -294,6 +304,7 @@ export function platformSeed(northlight: TenantId, halden: TenantId, vesper: Ten
   const budgeted = drafts.flatMap(({ n, money: [, amount] }): [TenantId, BudgetTerms][] =>
     amount === null ? [] : [[makeId<TenantId>("ten", n), terms(amount)]],
   );
+  const pools = firstPools();
   const platform: Platform = {
     quotas: new Map([[northlight, studioLimits], ...limited]),
     storageQuotas: new Map([[makeId<TenantId>("ten", 12), { storages: 40, gib: 20_000 }]]),
@@ -311,7 +322,8 @@ export function platformSeed(northlight: TenantId, halden: TenantId, vesper: Ten
     generations: new Map(),
     actions: actionsOf(instances, mara),
     deletions: [],
-    pools: firstPools(),
+    pools,
+    workers: firstWorkers(pools),
     shares: firstShares(),
     signingKeys: firstKeys(),
     brokenAudit: false,

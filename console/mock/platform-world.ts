@@ -10,6 +10,7 @@ import type {
   SigningKey,
   StorageLimits,
   TenantId,
+  Worker,
 } from "../src/api/generated/types";
 import type { World } from "./world.ts";
 
@@ -26,6 +27,8 @@ export interface Platform {
   actions: AdminAction[];
   deletions: Deletion[];
   pools: Pool[];
+  /** Of all pools, oldest first. */
+  workers: Worker[];
   shares: Map<PoolId, PoolShare[]>;
   signingKeys: SigningKey[];
   /** Whether somebody has changed an entry of the audit log. */

@@ -160,6 +160,20 @@ const services = [
   service(4, "stable-diffusion-webui", "1.5", webui, { deprecated: true }),
   service(5, "stable-diffusion-webui", "1.6", webui),
   service(6, "stable-diffusion-webui", "1.10", webui, { recommended: true }),
+  service(
+    7,
+    "worker-trainer",
+    "2.1",
+    ["For pools: the runner with a trainer of styles and characters", "用于任务池：带训练引擎的运行器"],
+    { recommended: true, mount: null },
+  ),
+  service(
+    8,
+    "worker-webui",
+    "1.10",
+    ["For pools: the runner with Stable Diffusion WebUI", "用于任务池：带 Stable Diffusion WebUI 的运行器"],
+    { recommended: true, mount: null },
+  ),
 ];
 
 const storageSpec = (n: number, more: Partial<StorageSpec> & Pick<StorageSpec, "name">): StorageSpec => ({

@@ -63,6 +63,7 @@ import { Route as AppAdminInstancesIdRouteImport } from './routes/_app/admin/ins
 import { Route as AppAdminInstancesListRouteImport } from './routes/_app/admin/instances/_list'
 import { Route as AppAdminPoolsIndexRouteImport } from './routes/_app/admin/pools/index'
 import { Route as AppAdminPoolsIdRouteImport } from './routes/_app/admin/pools/$id'
+import { Route as AppAdminPoolsNewRouteImport } from './routes/_app/admin/pools/new'
 import { Route as AppAdminServicesIndexRouteImport } from './routes/_app/admin/services/index'
 import { Route as AppAdminServicesIdRouteImport } from './routes/_app/admin/services/$id'
 import { Route as AppAdminServicesNewRouteImport } from './routes/_app/admin/services/new'
@@ -88,6 +89,7 @@ import { Route as AppStoragesIdSettingsRouteImport } from './routes/_app/storage
 import { Route as AppAdminGpuSpecsIdEditRouteImport } from './routes/_app/admin/gpu-specs/$id_.edit'
 import { Route as AppAdminInstancesListIndexRouteImport } from './routes/_app/admin/instances/_list/index'
 import { Route as AppAdminInstancesListSshRouteImport } from './routes/_app/admin/instances/_list/ssh'
+import { Route as AppAdminPoolsIdEditRouteImport } from './routes/_app/admin/pools/$id_.edit'
 import { Route as AppAdminTenantsIdIndexRouteImport } from './routes/_app/admin/tenants/$id/index'
 import { Route as AppAdminTenantsIdLimitsRouteImport } from './routes/_app/admin/tenants/$id/limits'
 import { Route as AppAdminTenantsIdMembersRouteImport } from './routes/_app/admin/tenants/$id/members'
@@ -361,6 +363,11 @@ const AppAdminPoolsIdRoute = AppAdminPoolsIdRouteImport.update({
   path: '/pools/$id',
   getParentRoute: () => AppAdminRoute,
 } as any)
+const AppAdminPoolsNewRoute = AppAdminPoolsNewRouteImport.update({
+  id: '/pools/new',
+  path: '/pools/new',
+  getParentRoute: () => AppAdminRoute,
+} as any)
 const AppAdminServicesIndexRoute = AppAdminServicesIndexRouteImport.update({
   id: '/services/',
   path: '/services/',
@@ -488,6 +495,11 @@ const AppAdminInstancesListSshRoute =
     path: '/ssh',
     getParentRoute: () => AppAdminInstancesListRoute,
   } as any)
+const AppAdminPoolsIdEditRoute = AppAdminPoolsIdEditRouteImport.update({
+  id: '/pools/$id_/edit',
+  path: '/pools/$id/edit',
+  getParentRoute: () => AppAdminRoute,
+} as any)
 const AppAdminTenantsIdIndexRoute = AppAdminTenantsIdIndexRouteImport.update({
   id: '/',
   path: '/',
@@ -554,6 +566,7 @@ export interface FileRoutesByFullPath {
   '/admin/instances/$id': typeof AppAdminInstancesIdRoute
   '/admin/instances': typeof AppAdminInstancesListRouteWithChildren
   '/admin/pools/$id': typeof AppAdminPoolsIdRoute
+  '/admin/pools/new': typeof AppAdminPoolsNewRoute
   '/admin/services/$id': typeof AppAdminServicesIdRoute
   '/admin/services/new': typeof AppAdminServicesNewRoute
   '/admin/storages/$id': typeof AppAdminStoragesIdRoute
@@ -582,6 +595,7 @@ export interface FileRoutesByFullPath {
   '/storages/$id/': typeof AppStoragesIdIndexRoute
   '/admin/gpu-specs/$id/edit': typeof AppAdminGpuSpecsIdEditRoute
   '/admin/instances/ssh': typeof AppAdminInstancesListSshRoute
+  '/admin/pools/$id/edit': typeof AppAdminPoolsIdEditRoute
   '/admin/tenants/$id/limits': typeof AppAdminTenantsIdLimitsRoute
   '/admin/tenants/$id/members': typeof AppAdminTenantsIdMembersRoute
   '/admin/instances/': typeof AppAdminInstancesListIndexRoute
@@ -630,6 +644,7 @@ export interface FileRoutesByTo {
   '/admin/health/logs': typeof AppAdminHealthLogsRoute
   '/admin/instances/$id': typeof AppAdminInstancesIdRoute
   '/admin/pools/$id': typeof AppAdminPoolsIdRoute
+  '/admin/pools/new': typeof AppAdminPoolsNewRoute
   '/admin/services/$id': typeof AppAdminServicesIdRoute
   '/admin/services/new': typeof AppAdminServicesNewRoute
   '/admin/storages/$id': typeof AppAdminStoragesIdRoute
@@ -657,6 +672,7 @@ export interface FileRoutesByTo {
   '/storages/$id': typeof AppStoragesIdIndexRoute
   '/admin/gpu-specs/$id/edit': typeof AppAdminGpuSpecsIdEditRoute
   '/admin/instances/ssh': typeof AppAdminInstancesListSshRoute
+  '/admin/pools/$id/edit': typeof AppAdminPoolsIdEditRoute
   '/admin/tenants/$id/limits': typeof AppAdminTenantsIdLimitsRoute
   '/admin/tenants/$id/members': typeof AppAdminTenantsIdMembersRoute
   '/admin/instances': typeof AppAdminInstancesListIndexRoute
@@ -714,6 +730,7 @@ export interface FileRoutesById {
   '/_app/admin/instances/$id': typeof AppAdminInstancesIdRoute
   '/_app/admin/instances/_list': typeof AppAdminInstancesListRouteWithChildren
   '/_app/admin/pools/$id': typeof AppAdminPoolsIdRoute
+  '/_app/admin/pools/new': typeof AppAdminPoolsNewRoute
   '/_app/admin/services/$id': typeof AppAdminServicesIdRoute
   '/_app/admin/services/new': typeof AppAdminServicesNewRoute
   '/_app/admin/storages/$id': typeof AppAdminStoragesIdRoute
@@ -742,6 +759,7 @@ export interface FileRoutesById {
   '/_app/storages/$id/': typeof AppStoragesIdIndexRoute
   '/_app/admin/gpu-specs/$id_/edit': typeof AppAdminGpuSpecsIdEditRoute
   '/_app/admin/instances/_list/ssh': typeof AppAdminInstancesListSshRoute
+  '/_app/admin/pools/$id_/edit': typeof AppAdminPoolsIdEditRoute
   '/_app/admin/tenants/$id/limits': typeof AppAdminTenantsIdLimitsRoute
   '/_app/admin/tenants/$id/members': typeof AppAdminTenantsIdMembersRoute
   '/_app/admin/instances/_list/': typeof AppAdminInstancesListIndexRoute
@@ -798,6 +816,7 @@ export interface FileRouteTypes {
     | '/admin/instances/$id'
     | '/admin/instances'
     | '/admin/pools/$id'
+    | '/admin/pools/new'
     | '/admin/services/$id'
     | '/admin/services/new'
     | '/admin/storages/$id'
@@ -826,6 +845,7 @@ export interface FileRouteTypes {
     | '/storages/$id/'
     | '/admin/gpu-specs/$id/edit'
     | '/admin/instances/ssh'
+    | '/admin/pools/$id/edit'
     | '/admin/tenants/$id/limits'
     | '/admin/tenants/$id/members'
     | '/admin/instances/'
@@ -874,6 +894,7 @@ export interface FileRouteTypes {
     | '/admin/health/logs'
     | '/admin/instances/$id'
     | '/admin/pools/$id'
+    | '/admin/pools/new'
     | '/admin/services/$id'
     | '/admin/services/new'
     | '/admin/storages/$id'
@@ -901,6 +922,7 @@ export interface FileRouteTypes {
     | '/storages/$id'
     | '/admin/gpu-specs/$id/edit'
     | '/admin/instances/ssh'
+    | '/admin/pools/$id/edit'
     | '/admin/tenants/$id/limits'
     | '/admin/tenants/$id/members'
     | '/admin/instances'
@@ -957,6 +979,7 @@ export interface FileRouteTypes {
     | '/_app/admin/instances/$id'
     | '/_app/admin/instances/_list'
     | '/_app/admin/pools/$id'
+    | '/_app/admin/pools/new'
     | '/_app/admin/services/$id'
     | '/_app/admin/services/new'
     | '/_app/admin/storages/$id'
@@ -985,6 +1008,7 @@ export interface FileRouteTypes {
     | '/_app/storages/$id/'
     | '/_app/admin/gpu-specs/$id_/edit'
     | '/_app/admin/instances/_list/ssh'
+    | '/_app/admin/pools/$id_/edit'
     | '/_app/admin/tenants/$id/limits'
     | '/_app/admin/tenants/$id/members'
     | '/_app/admin/instances/_list/'
@@ -1377,6 +1401,13 @@ declare module '@tanstack/react-router' {
       preLoaderRoute: typeof AppAdminPoolsIdRouteImport
       parentRoute: typeof AppAdminRoute
     }
+    '/_app/admin/pools/new': {
+      id: '/_app/admin/pools/new'
+      path: '/pools/new'
+      fullPath: '/admin/pools/new'
+      preLoaderRoute: typeof AppAdminPoolsNewRouteImport
+      parentRoute: typeof AppAdminRoute
+    }
     '/_app/admin/services/': {
       id: '/_app/admin/services/'
       path: '/services'
@@ -1552,6 +1583,13 @@ declare module '@tanstack/react-router' {
       preLoaderRoute: typeof AppAdminInstancesListSshRouteImport
       parentRoute: typeof AppAdminInstancesListRoute
     }
+    '/_app/admin/pools/$id_/edit': {
+      id: '/_app/admin/pools/$id_/edit'
+      path: '/pools/$id/edit'
+      fullPath: '/admin/pools/$id/edit'
+      preLoaderRoute: typeof AppAdminPoolsIdEditRouteImport
+      parentRoute: typeof AppAdminRoute
+    }
     '/_app/admin/tenants/$id/': {
       id: '/_app/admin/tenants/$id/'
       path: '/'
@@ -1652,6 +1690,7 @@ interface AppAdminRouteChildren {
   AppAdminInstancesIdRoute: typeof AppAdminInstancesIdRoute
   AppAdminInstancesListRoute: typeof AppAdminInstancesListRouteWithChildren
   AppAdminPoolsIdRoute: typeof AppAdminPoolsIdRoute
+  AppAdminPoolsNewRoute: typeof AppAdminPoolsNewRoute
   AppAdminServicesIdRoute: typeof AppAdminServicesIdRoute
   AppAdminServicesNewRoute: typeof AppAdminServicesNewRoute
   AppAdminStoragesIdRoute: typeof AppAdminStoragesIdRoute
@@ -1667,6 +1706,7 @@ interface AppAdminRouteChildren {
   AppAdminUnitsIndexRoute: typeof AppAdminUnitsIndexRoute
   AppAdminUsersIndexRoute: typeof AppAdminUsersIndexRoute
   AppAdminGpuSpecsIdEditRoute: typeof AppAdminGpuSpecsIdEditRoute
+  AppAdminPoolsIdEditRoute: typeof AppAdminPoolsIdEditRoute
 }
 
 const AppAdminRouteChildren: AppAdminRouteChildren = {
@@ -1681,6 +1721,7 @@ const AppAdminRouteChildren: AppAdminRouteChildren = {
   AppAdminInstancesIdRoute: AppAdminInstancesIdRoute,
   AppAdminInstancesListRoute: AppAdminInstancesListRouteWithChildren,
   AppAdminPoolsIdRoute: AppAdminPoolsIdRoute,
+  AppAdminPoolsNewRoute: AppAdminPoolsNewRoute,
   AppAdminServicesIdRoute: AppAdminServicesIdRoute,
   AppAdminServicesNewRoute: AppAdminServicesNewRoute,
   AppAdminStoragesIdRoute: AppAdminStoragesIdRoute,
@@ -1696,6 +1737,7 @@ const AppAdminRouteChildren: AppAdminRouteChildren = {
   AppAdminUnitsIndexRoute: AppAdminUnitsIndexRoute,
   AppAdminUsersIndexRoute: AppAdminUsersIndexRoute,
   AppAdminGpuSpecsIdEditRoute: AppAdminGpuSpecsIdEditRoute,
+  AppAdminPoolsIdEditRoute: AppAdminPoolsIdEditRoute,
 }
 
 const AppAdminRouteWithChildren = AppAdminRoute._addFileChildren(

@@ -8,17 +8,13 @@ const first =
     await page.getByRole("link", { name, exact: true }).first().click();
     await page.getByRole("heading", { level: 1, name }).waitFor();
     if (tab) await page.goto(`${page.url()}/${tab}`);
-    await page.waitForLoadState("networkidle");
   };
 
 const of = (name: string, path: string, open?: (page: Page) => Promise<void>): Picture => ({
   name: `platform-${name}`,
   path,
   person: "mara",
-  open: async (page) => {
-    await page.waitForLoadState("networkidle");
-    await open?.(page);
-  },
+  ...(open && { open }),
 });
 
 export const platform: Picture[] = [
@@ -46,10 +42,10 @@ export const platform: Picture[] = [
   }),
   of("users", "/admin/users"),
   of("user", "/admin/users", first("/admin/users", "Mira Okafor")),
-  of("instances", "/admin/instances"),
+  of("instances", "/admin/instances", (page) => page.getByRole("row").nth(2).waitFor()),
   of("instance-stop", "/admin/instances", async (page) => {
     await first("/admin/instances?find=halden", "halden-lookdev")(page);
-    await page.getByRole("button", { name: /…/ }).first().click();
+    await page.getByRole("main").getByRole("button", { name: /…/ }).first().click();
     await page.getByRole("dialog").waitFor();
   }),
   of("ssh", "/admin/instances/ssh"),
@@ -59,5 +55,5 @@ export const platform: Picture[] = [
   of("health", "/admin/health"),
   of("logs", "/admin/health/logs"),
   of("keys", "/admin/health/keys"),
-  of("audit", "/admin/audit"),
+  of("audit", "/admin/audit", (page) => page.getByRole("row").nth(2).waitFor()),
 ];

@@ -3,6 +3,13 @@ import type { Picture } from "./picture";
 
 const person = "mara";
 
+/** They are loaded when they come into view. */
+async function graphs(page: Page) {
+  await page.mouse.wheel(0, 5000);
+  await page.locator("canvas").first().waitFor();
+  await page.evaluate(() => window.scrollTo(0, 0));
+}
+
 /** Things have ids of their own in each world: they are gone to by the first link with their name. */
 const follow = (name: string) => async (page: Page) => {
   await page.getByRole("link", { name, exact: true }).first().click();
@@ -200,7 +207,15 @@ export const stock: Picture[] = [
     },
   },
   { name: "datacenters", path: "/admin/datacenters", person },
-  { name: "datacenter", path: "/admin/datacenters", person, open: follow("us-1") },
+  {
+    name: "datacenter",
+    path: "/admin/datacenters",
+    person,
+    open: async (page) => {
+      await follow("us-1")(page);
+      await graphs(page);
+    },
+  },
   {
     name: "datacenter-week",
     path: "/admin/datacenters",
@@ -208,7 +223,7 @@ export const stock: Picture[] = [
     open: async (page) => {
       await follow("uk-1")(page);
       await page.goto(`${page.url()}?period=week`);
-      await page.getByRole("img").first().waitFor();
+      await graphs(page);
     },
   },
   {
@@ -218,7 +233,7 @@ export const stock: Picture[] = [
     open: async (page) => {
       await follow("de-2")(page);
       await page.goto(`${page.url()}?period=year&gpu_spec=3080-small-4-1`);
-      await page.getByRole("img").first().waitFor();
+      await graphs(page);
     },
   },
   { name: "datacenter-draining", path: "/admin/datacenters", person, open: follow("sg-1") },

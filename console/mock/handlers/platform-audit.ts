@@ -1,5 +1,6 @@
 import type { AuditEntry, AuditVerification, TenantId } from "../../src/api/generated/types";
 import { asAdmin } from "../admin.ts";
+import { hashOf } from "../audit.ts";
 import type { Handlers } from "../handlers.ts";
 import { pageOf } from "../page.ts";
 import type { Context } from "../types.ts";
@@ -24,6 +25,15 @@ const operations = {
 } as const;
 type Log = keyof typeof operations;
 
+/** What the paths of each are about. */
+const kinds: Record<Log, string> = {
+  identity: "ten",
+  gpu: "inst",
+  stock: "gspec",
+  storage: "stor",
+  jobs: "job",
+};
+
 /** Different services are busy at different rates, in entries that one day has. */
 const perDay: Record<Log, number> = { identity: 14, gpu: 40, stock: 2, storage: 6, jobs: 90 };
 const kept: Record<Log, number> = { identity: 130, gpu: 180, stock: 14, storage: 60, jobs: 220 };
@@ -43,7 +53,7 @@ function entriesOf({ world }: Context, log: Log): (AuditEntry & { tenant_id: Ten
     const who = isPlatform
       ? world.accounts.find((it) => it.user.admin)?.user.id
       : members[i % members.length]?.user_id;
-    const id = `inst_${(i * 2654435761).toString(16).padStart(12, "0")}`;
+    const id = `${kinds[log]}_${(i * 2654435761).toString(16).padStart(12, "0")}`;
     return {
       tenant_id: isPlatform ? null : tenant_id,
       number: kept[log] - i,
@@ -61,7 +71,7 @@ function entriesOf({ world }: Context, log: Log): (AuditEntry & { tenant_id: Ten
       request_id: `req${log}${i}`,
       address: `203.0.113.${(i * 3) % 250}`,
       user_agent: "Mozilla/5.0",
-      hash: `${log}${i}`.padEnd(64, "0"),
+      hash: hashOf(`${log} ${i}`),
     };
   });
 }

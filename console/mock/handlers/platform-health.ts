@@ -9,7 +9,7 @@ import { asAdmin } from "../admin.ts";
 import type { Handlers } from "../handlers.ts";
 import { page } from "../page.ts";
 import { Refusal, Reply } from "../types.ts";
-import { daysAgo, hoursAgo, nextId, now } from "../world.ts";
+import { daysAgo, hoursAgo, makeId, nextId, now } from "../world.ts";
 
 const VERSION = "0.9.2";
 
@@ -88,7 +88,7 @@ const order = ["trace", "debug", "info", "warn", "error"];
 
 export const firstKeys = (): SigningKey[] =>
   (["active", "retiring", "ended"] as const).map((stage, i) => ({
-    id: `skey_01939f0a7c3d${i}e6b8a1f` as SigningKeyId,
+    id: makeId<SigningKeyId>("skey", 31 + i),
     algorithm: "RS256",
     stage,
     active_from: daysAgo(9 + i * 30),

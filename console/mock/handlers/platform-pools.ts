@@ -1,78 +1,15 @@
-import type { Pool, PoolId, PoolShare, TenantId, Worker, WorkerId } from "../../src/api/generated/types";
+import type { LevelFactors, Pool, PoolId, WorkerId } from "../../src/api/generated/types";
 import { asAdmin, changing, tagged } from "../admin.ts";
+import { drain, resize, withStatus, workersOf } from "../fleet.ts";
 import type { Handlers } from "../handlers.ts";
 import { pageOf } from "../page.ts";
-import { type Context, Refusal } from "../types.ts";
-import { daysAgo, hoursAgo, makeId, now } from "../world.ts";
+import { etagOf } from "../platform-world.ts";
+import { checkNewPool, checkPoolPatch } from "../pool-checks.ts";
+import { type Context, Refusal, Reply } from "../types.ts";
+import { nextId, now } from "../world.ts";
+import { isName, nameWrong, refuseWrong } from "./checks.ts";
 
-const pool = (n: number, name: string, more: Partial<Pool>): Pool => ({
-  id: makeId<PoolId>("pool", n),
-  name,
-  gpu_specs: ["3080-small-8-1", "4090-small-4-1"],
-  tenant_id: null,
-  applications: ["stable-diffusion"],
-  dedicated: false,
-  workers: { service: "worker-webui", version: "1.10", min: 4, max: 12, lent_max: 20 },
-  level_factors: { urgent: "1.5", ordinary: "1", background: "0.5" },
-  status: {
-    desired: 8,
-    actual: 8,
-    lent_desired: 6,
-    lent_actual: 4,
-    ready: 12,
-    problem: null,
-    retry_at: null,
-  },
-  created_at: daysAgo(180),
-  ...more,
-});
-
-export const firstPools = (): Pool[] => [
-  pool(1, "generation", {}),
-  pool(2, "training", {
-    gpu_specs: ["a100-small-4-1"],
-    applications: ["dreambooth"],
-    workers: { service: "worker-trainer", min: 2, max: 6, lent_max: 0 },
-    status: {
-      desired: 5,
-      actual: 3,
-      lent_desired: 0,
-      lent_actual: 0,
-      ready: 3,
-      problem: "no unit of a100-small-4-1 is free: the worker waits in the queue",
-      retry_at: null,
-    },
-  }),
-  pool(3, "ironwood-pytorch", {
-    tenant_id: makeId<TenantId>("ten", 12),
-    dedicated: true,
-    applications: ["command"],
-    gpu_specs: ["l40s-small-8-1"],
-    status: {
-      desired: 6,
-      actual: 6,
-      lent_desired: 0,
-      lent_actual: 0,
-      ready: 6,
-      problem: null,
-      retry_at: null,
-    },
-  }),
-];
-
-export const firstShares = (): Map<PoolId, PoolShare[]> =>
-  new Map([
-    [
-      makeId<PoolId>("pool", 1),
-      [
-        {
-          tenant_id: makeId<TenantId>("ten", 4),
-          share: { weight: 300, guarantee: 4, limit: 16, urgent: 2 },
-        },
-        { tenant_id: makeId<TenantId>("ten", 7), share: { weight: 50, guarantee: 0, limit: 6, urgent: 0 } },
-      ],
-    ],
-  ]);
+const usualFactors: LevelFactors = { urgent: "1.5", ordinary: "1", background: "0.4" };
 
 function poolOf(context: Context, id: PoolId) {
   asAdmin(context);
@@ -81,70 +18,142 @@ function poolOf(context: Context, id: PoolId) {
   return found;
 }
 
-const workersOf = (it: Pool): Worker[] =>
-  Array.from({ length: it.status.actual + it.status.lent_actual }, (_, i) => {
-    const isReady = i < it.status.ready;
-    return {
-      id: makeId<WorkerId>("wrk", Number(it.id.length) * 100 + i),
-      pool_id: it.id,
-      name: `${it.name}-${i + 1}`,
-      gpu_spec: it.gpu_specs[i % it.gpu_specs.length] ?? "",
-      node: isReady ? `${["uk-1", "de-2", "us-1"][i % 3]}-gpu-${String(1 + (i % 9)).padStart(2, "0")}` : "",
-      instance_id: null,
-      stage: "placed",
-      tenure: i < it.status.actual ? "firm" : "lent",
-      leave_by: i === it.status.actual ? hoursAgo(-0.01) : null,
-      state: isReady ? "ready" : "offline",
-      job_id: isReady && i % 3 !== 2 ? makeId("job", i + 70) : null,
-      checkpoints: null,
-      base_models: null,
-      last_seen_at: isReady ? hoursAgo(0.0005 * i) : null,
-      created_at: daysAgo(2),
-    };
-  });
+function workerOf(context: Context, { id, worker_id }: { id: PoolId; worker_id: WorkerId }) {
+  const found = workersOf(context.world, poolOf(context, id)).find((it) => it.id === worker_id);
+  if (!found) throw new Refusal("not-found");
+  return found;
+}
 
 const sharesOf = ({ world }: Context, id: PoolId) => world.platform.shares.get(id) ?? [];
 
 export const platformPoolHandlers = {
   listPlatformPools: (context) => {
     asAdmin(context);
-    return pageOf(context.world.platform.pools, context.query);
+    const { world, query } = context;
+    return pageOf(
+      world.platform.pools.map((it) => withStatus(world, it)),
+      query,
+    );
   },
-  getPlatformPool: (context) => tagged(context, poolOf(context, context.path.id)),
+  createPlatformPool: (context) => {
+    asAdmin(context);
+    const { world, body } = context;
+    checkNewPool(body);
+    if (world.platform.pools.some((it) => it.name === body.name)) throw new Refusal("name-taken");
+    const pool: Pool = {
+      id: nextId<PoolId>(world, "pool"),
+      name: body.name,
+      gpu_specs: body.gpu_specs,
+      tenant_id: body.tenant_id ?? null,
+      applications: body.applications ?? ["stable-diffusion", "dreambooth"],
+      dedicated: body.dedicated ?? false,
+      workers: body.workers ?? null,
+      level_factors: body.level_factors ?? usualFactors,
+      status: {
+        desired: 0,
+        actual: 0,
+        lent_desired: 0,
+        lent_actual: 0,
+        ready: 0,
+        problem: null,
+        retry_at: null,
+      },
+      created_at: now(),
+    };
+    world.platform.pools.push(pool);
+    resize(world, pool);
+    const location = `/v1/platform-pools/${pool.id}`;
+    return new Reply(withStatus(world, pool), 201, { location, etag: etagOf(world, location) });
+  },
+  getPlatformPool: (context) => tagged(context, withStatus(context.world, poolOf(context, context.path.id))),
+  updatePlatformPool: (context) => {
+    const { world, path, body } = context;
+    const pool = poolOf(context, path.id);
+    checkPoolPatch(pool, body);
+    changing(context);
+    if (body.level_factors) pool.level_factors = body.level_factors;
+    if (body.applications) pool.applications = body.applications;
+    if (body.workers !== undefined) {
+      pool.workers = body.workers;
+      // a change tries again at once
+      Object.assign(pool.status, { problem: null, retry_at: null });
+      resize(world, pool);
+    }
+    return tagged(context, withStatus(world, pool));
+  },
   getPoolCapacity: (context) => {
     const it = poolOf(context, context.path.id);
-    const all = workersOf(it);
-    const rows = it.gpu_specs.map((gpu_spec) => {
-      const own = all.filter((one) => one.gpu_spec === gpu_spec);
-      return {
-        gpu_spec,
-        firm: own.filter((one) => one.tenure === "firm").length,
-        lent: own.filter((one) => one.tenure === "lent").length,
-        idle: own.filter((one) => one.state === "ready" && !one.job_id).length,
-        busy: own.filter((one) => one.job_id).length,
-        reserved: 0,
-        closed: own.filter((one) => one.state === "offline").length,
-      };
-    });
+    const all = workersOf(context.world, it);
+    const isClosed = (one: (typeof all)[number]) => one.state === "offline" || one.stage === "draining";
+    const isOld = Date.parse(it.created_at) < Date.now() - 86_400_000;
     return {
       pool_id: it.id,
       at: now(),
       queued: [
-        { level: "urgent" as const, jobs: 1 },
-        { level: "ordinary" as const, jobs: 14 },
-        { level: "background" as const, jobs: 60 },
+        { level: "urgent" as const, jobs: isOld ? 1 : 0 },
+        { level: "ordinary" as const, jobs: isOld ? 14 : 0 },
+        { level: "background" as const, jobs: isOld ? 60 : 0 },
       ],
-      workers: rows,
+      workers: it.gpu_specs.map((gpu_spec) => {
+        const own = all.filter((one) => one.gpu_spec === gpu_spec);
+        return {
+          gpu_spec,
+          firm: own.filter((one) => one.tenure === "firm").length,
+          lent: own.filter((one) => one.tenure === "lent").length,
+          idle: own.filter((one) => !isClosed(one) && !one.job_id).length,
+          busy: own.filter((one) => !isClosed(one) && one.job_id).length,
+          reserved: 0,
+          closed: own.filter(isClosed).length,
+        };
+      }),
       nodes: [],
       next_hour: it.gpu_specs.map((gpu_spec) => ({
         gpu_spec,
         level: "ordinary" as const,
-        starts: 22,
-        ends: 20,
+        starts: isOld ? 22 : 0,
+        ends: isOld ? 20 : 0,
       })),
     };
   },
-  listPlatformWorkers: (context) => pageOf(workersOf(poolOf(context, context.path.id)), context.query),
+  listPlatformWorkers: (context) =>
+    pageOf(workersOf(context.world, poolOf(context, context.path.id)), context.query),
+  createPlatformWorker: (context) => {
+    const { world, path, body } = context;
+    const pool = poolOf(context, path.id);
+    refuseWrong([
+      ["/name", !isName(body.name), nameWrong],
+      [
+        "/gpu_spec",
+        !pool.gpu_specs.includes(body.gpu_spec),
+        `must be one of the pool's: ${pool.gpu_specs.join(", ")}`,
+      ],
+      ["/node", body.node.length === 0 || body.node.length > 253, "must have 1 to 253 characters"],
+    ]);
+    if (workersOf(world, pool).some((it) => it.name === body.name)) throw new Refusal("name-taken");
+    const worker = {
+      ...body,
+      id: nextId<WorkerId>(world, "wrk"),
+      pool_id: pool.id,
+      instance_id: null,
+      stage: null,
+      tenure: "firm" as const,
+      leave_by: null,
+      state: "offline" as const,
+      job_id: null,
+      checkpoints: null,
+      base_models: null,
+      last_seen_at: null,
+      created_at: now(),
+    };
+    world.platform.workers.push(worker);
+    return new Reply({ ...worker, token: "awt_5f0c1d9be2a74e31b8c6420f7d95ae83" }, 201);
+  },
+  deletePlatformWorker: (context) => {
+    const { world, path } = context;
+    const worker = workerOf(context, path);
+    if (worker.stage === null && worker.job_id) throw new Refusal("worker-busy");
+    drain(world, worker);
+  },
   listPlatformPoolShares: (context) => {
     poolOf(context, context.path.id);
     return pageOf(sharesOf(context, context.path.id), context.query);
@@ -158,10 +167,29 @@ export const platformPoolHandlers = {
   putPlatformPoolShare: (context) => {
     const { path, body, world } = context;
     poolOf(context, path.id);
+    const { weight = 100, guarantee = 0, limit, urgent = 1 } = body;
+    refuseWrong([
+      ["/weight", weight < 1 || weight > 10_000, "must be between 1 and 10000"],
+      ["/guarantee", guarantee > 10_000, "must be between 0 and 10000"],
+      ["/urgent", urgent > 10_000, "must be between 0 and 10000"],
+      [
+        "/limit",
+        limit != null && (limit < guarantee || limit > 10_000),
+        `must be between ${guarantee} and 10000`,
+      ],
+    ]);
     changing(context);
     const put = { tenant_id: path.tenant_id, share: body };
     const others = sharesOf(context, path.id).filter((it) => it.tenant_id !== path.tenant_id);
     world.platform.shares.set(path.id, [...others, put]);
     return tagged(context, put);
+  },
+  deletePlatformPoolShare: (context) => {
+    const { path, world } = context;
+    poolOf(context, path.id);
+    const set = sharesOf(context, path.id);
+    const others = set.filter((it) => it.tenant_id !== path.tenant_id);
+    if (others.length === set.length) throw new Refusal("not-found");
+    world.platform.shares.set(path.id, others);
   },
 } satisfies Partial<Handlers>;

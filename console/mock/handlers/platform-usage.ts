@@ -29,7 +29,14 @@ const runsOf = (world: World, id: TenantId) =>
 
 function shared(cents: number, parts: { name: string; weight: number }[]): UsageGroup[] {
   const whole = parts.reduce((sum, it) => sum + it.weight, 0);
-  return parts.map(({ name, weight }) => group(name, Math.round((cents * weight) / whole)));
+  let [seen, given] = [0, 0];
+  // rounded so that the parts add up to the sum
+  return parts.map(({ name, weight }) => {
+    seen += weight;
+    const part = Math.round((cents * seen) / whole) - given;
+    given += part;
+    return group(name, part);
+  });
 }
 
 export const platformUsageHandlers = {

@@ -59,7 +59,7 @@ export function TextField({ label, hint, error, before, after, className, ...inp
             {...ids}
             className="w-full min-w-0 bg-transparent outline-none placeholder:text-ink-3"
           />
-          {after}
+          {after && <span className="shrink-0 whitespace-nowrap">{after}</span>}
         </span>
       )}
     </FieldFrame>

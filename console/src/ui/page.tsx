@@ -35,7 +35,7 @@ export function PageHead({
           <h1 className="wrap-anywhere min-w-0 font-medium font-serif text-xl">{title}</h1>
           {mark}
         </div>
-        {children && <p className="num text-ink-2 text-sm">{children}</p>}
+        {children && <p className="num text-pretty text-ink-2 text-sm">{children}</p>}
       </div>
       {actions && <div className="flex flex-wrap gap-2">{actions}</div>}
     </header>
@@ -61,7 +61,7 @@ export function Section({
           <h2 id={id} className="font-medium text-lg">
             {title}
           </h2>
-          {hint && <p className="max-w-[68ch] text-ink-2 text-sm">{hint}</p>}
+          {hint && <p className="max-w-[68ch] text-pretty text-ink-2 text-sm">{hint}</p>}
         </div>
         {actions}
       </div>

@@ -32,7 +32,7 @@ export function SearchField({
     }, TYPING);
   };
   return (
-    <label className="flex h-8 w-64 items-center gap-2 rounded-md border border-line bg-sheet px-2 text-sm focus-within:outline-2 focus-within:outline-ultra hover:border-line-strong max-md:h-10 max-md:w-full">
+    <label className="flex h-8 w-64 items-center gap-2 rounded-md border border-line-strong bg-sheet px-2 text-sm focus-within:outline-2 focus-within:outline-ultra max-md:h-10 max-md:w-full">
       <Search className="size-4 shrink-0 text-ink-3" aria-hidden="true" />
       <input
         type="search"

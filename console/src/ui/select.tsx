@@ -1,6 +1,7 @@
 import { clsx } from "clsx";
 import { ChevronDown } from "lucide-react";
 import { type KeyboardEvent, lazy, Suspense, useState } from "react";
+import { useText } from "@/i18n";
 import { box, FieldFrame, type FieldText } from "./field";
 
 export interface Choice<T extends string> {
@@ -10,6 +11,8 @@ export interface Choice<T extends string> {
 }
 
 interface Props<T extends string> {
+  /** By which it gets the focus when it is wrong. */
+  name?: string;
   value: T;
   choices: readonly Choice<T>[];
   onChange: (value: T) => void;
@@ -55,6 +58,8 @@ function Control<T extends string>({
   "aria-describedby"?: string | undefined;
   "aria-invalid"?: boolean;
 }) {
+  const { t } = useText();
+  const chosen = choices.find((it) => it.value === value);
   const [wanted, setWanted] = useState(false);
   const want = () => setWanted(true);
   const press = (event: KeyboardEvent) => {
@@ -65,11 +70,20 @@ function Control<T extends string>({
   const look = clsx(
     box,
     "cursor-pointer justify-between text-left outline-none",
-    small ? "h-7 border-line hover:border-line-strong max-md:h-9" : "h-8 border-line-strong max-md:h-10",
+    small ? "h-7 max-md:h-9" : "h-8 max-md:h-10",
+    aria["aria-invalid"]
+      ? "border-vermilion"
+      : small
+        ? "border-line hover:border-line-strong"
+        : "border-line-strong",
   );
   const content = (
     <>
-      <span className="truncate">{choices.find((it) => it.value === value)?.label}</span>
+      {chosen ? (
+        <span className="truncate">{chosen.label}</span>
+      ) : (
+        <span className="truncate text-ink-3">{t("ui.choose")}</span>
+      )}
       <ChevronDown className="size-4 shrink-0 text-ink-3" aria-hidden="true" />
     </>
   );
@@ -101,8 +115,8 @@ function Control<T extends string>({
         value={value}
         choices={choices}
         onChoose={(next) => {
-          const chosen = choices.find((it) => it.value === next);
-          if (chosen) onChange(chosen.value);
+          const pressed = choices.find((it) => it.value === next);
+          if (pressed) onChange(pressed.value);
         }}
       />
     </Suspense>

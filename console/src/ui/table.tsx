@@ -74,7 +74,16 @@ export function Table<Item>(props: TableProps<Item>) {
         )}
         {props.totals && <Totals {...props} totals={props.totals} template={template} />}
       </div>
-      {footer && <div className="border-line border-t px-4 py-2.5 text-ink-2 text-sm">{footer}</div>}
+      {footer && (
+        <div
+          className={clsx(
+            "border-line border-t py-2.5 text-ink-2 text-sm max-md:px-4",
+            props.rowHeight === 36 ? "px-3" : "px-4",
+          )}
+        >
+          {footer}
+        </div>
+      )}
     </div>
   );
 }

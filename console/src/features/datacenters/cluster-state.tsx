@@ -21,6 +21,15 @@ export const answersOf = (health: PlatformHealth | undefined, cluster: string): 
     )
     .sort((a, b) => Number(a.state === "ok") - Number(b.state === "ok"));
 
+/** The same by service: its worst answer, and how many of its replicas get none. */
+export const answersByModule = (answers: readonly Answer[]) =>
+  [...Map.groupBy(answers, (it) => it.module)].map(([module, own]) => ({
+    module,
+    worst: own.find((it) => it.state !== "ok") ?? own[0],
+    silent: own.filter((it) => it.state !== "ok").length,
+    count: own.length,
+  }));
+
 /** The cluster's name, and whether it answers: unknown is not "ok". */
 export function ClusterMark({ cluster }: { cluster: string }) {
   const { t } = useText();

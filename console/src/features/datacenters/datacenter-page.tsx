@@ -98,7 +98,7 @@ export function DatacenterPage() {
 function Entry({ row }: { row: StockRow }) {
   const { t } = useText();
   return (
-    <li className="num grid min-h-9 grid-cols-[minmax(0,12rem)_minmax(0,1fr)_auto] items-center gap-x-4 px-3 py-1 text-sm">
+    <li className="num grid min-h-9 grid-cols-[minmax(0,12rem)_minmax(0,1fr)_4.5rem] items-center gap-x-4 px-3 py-1 text-sm">
       <Link
         to="/admin/stock"
         search={{ datacenter: row.datacenter.name, edit: rowKey(row) }}
@@ -107,7 +107,7 @@ function Entry({ row }: { row: StockRow }) {
         {row.gpu_spec.name}
       </Link>
       <StockBar counts={row} label={t("stock.bar", { ...row })} />
-      <span className="text-ink-2 text-xs">
+      <span className="text-right text-ink-2 text-xs">
         {t("catalogue.availableOf", { available: row.available, total: row.total })}
       </span>
     </li>

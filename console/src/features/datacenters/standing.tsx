@@ -5,7 +5,7 @@ import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
 import { Panel, Row, Section } from "@/ui/page";
 import { StateMark } from "@/ui/state";
-import { answersOf } from "./cluster-state";
+import { answersByModule, answersOf } from "./cluster-state";
 
 /** What the platform reports of the datacenter: does its cluster answer, does it run code of tenants. */
 export function Standing({ place }: { place: Datacenter }) {
@@ -27,27 +27,27 @@ export function Standing({ place }: { place: Datacenter }) {
             <span className="text-ink-3">–</span>
           </Row>
         )}
-        {answers.map((it, i) => (
+        {answersByModule(answers).map(({ module, worst, silent, count }) => (
           <Row
-            // replicas of a service ask the same cluster
-            // biome-ignore lint/suspicious/noArrayIndexKey: they have nothing else to be known by
-            key={`${it.module}-${i}`}
-            title={t("catalogue.clusterFor", { module: it.module })}
+            key={module}
+            title={t("catalogue.clusterFor", { module })}
             hint={
-              it.last_error && it.state === "failed"
+              worst?.last_error && worst.state === "failed"
                 ? t("catalogue.clusterError", {
-                    message: it.last_error.message,
-                    when: clock(it.last_error.at),
+                    message: worst.last_error.message,
+                    when: clock(worst.last_error.at),
                   })
                 : undefined
             }
           >
-            {it.state === "ok" ? (
+            {silent === 0 ? (
               <StateMark mark="runs">
-                {t("catalogue.answersIn", { ms: Math.round(it.latency_ms ?? 0) })}
+                {t("catalogue.answersIn", { ms: Math.round(worst?.latency_ms ?? 0) })}
               </StateMark>
             ) : (
-              <StateMark mark="failed">{t("catalogue.silent")}</StateMark>
+              <StateMark mark="failed">
+                {silent < count ? t("catalogue.silentFor", { silent, count }) : t("catalogue.silent")}
+              </StateMark>
             )}
           </Row>
         ))}

@@ -72,7 +72,7 @@ export function SpecPage() {
             {rows.map((row) => (
               <li
                 key={row.datacenter.id}
-                className="num grid min-h-9 grid-cols-[5rem_minmax(0,1fr)_auto] items-center gap-x-4 px-3 py-1 text-sm"
+                className="num grid min-h-9 grid-cols-[5rem_minmax(0,1fr)_4.5rem] items-center gap-x-4 px-3 py-1 text-sm"
               >
                 <Link
                   to="/admin/stock"
@@ -82,7 +82,7 @@ export function SpecPage() {
                   {row.datacenter.name}
                 </Link>
                 <StockBar counts={row} label={t("stock.bar", { ...row })} />
-                <span className="text-ink-2 text-xs">
+                <span className="text-right text-ink-2 text-xs">
                   {t("catalogue.availableOf", { available: row.available, total: row.total })}
                 </span>
               </li>

@@ -1,3 +1,4 @@
+import { clsx } from "clsx";
 import { useState } from "react";
 import type { StockRow } from "@/api/generated/types";
 import { rowKey, type StockOperation } from "@/domain/catalogue/stock";
@@ -85,10 +86,16 @@ export function BulkDialog({
           const reason = whyNot(row);
           const count = isCount(countOf(row)) ? Number(countOf(row)) : 0;
           return (
-            <li key={key} className="num grid grid-cols-[minmax(0,1fr)_8rem] items-center gap-x-4 py-2.5">
+            <li
+              key={key}
+              className={clsx(
+                "num grid items-center gap-x-4 py-2.5",
+                !reason && "grid-cols-[minmax(0,1fr)_8rem]",
+              )}
+            >
               <span className="min-w-0">
                 <span className="block truncate font-medium font-mono text-xs">{row.gpu_spec.name}</span>
-                <span className="block truncate text-ink-3 text-xs">
+                <span className="block text-ink-3 text-xs">
                   {row.datacenter.name} ·{" "}
                   {reason || (
                     <span className="text-ink-2">

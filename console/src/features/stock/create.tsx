@@ -93,7 +93,7 @@ export default function CreateDialog({ onClose }: { onClose: () => void }) {
         />
         <Changes
           title={t("stock.whatItDoes")}
-          empty={t("stock.nothingYet")}
+          empty={t("stock.chooseBoth")}
           changes={
             isWhole
               ? [

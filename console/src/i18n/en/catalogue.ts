@@ -303,6 +303,10 @@ export const catalogue = {
   },
   createdAt: "Created",
   silent: "does not answer",
+  silentFor: {
+    one: "does not answer {silent} of {count} replica",
+    other: "does not answer {silent} of {count} replicas",
+  },
   answersIn: "answers in {ms} ms",
   drainingSentence: "It takes nothing new. {used} units are still in use, {free} free ones can be removed.",
   datacenterNoUnits: "It has no units.",

@@ -5,6 +5,12 @@ export const platformOverview = {
   needsLook: "Needs a look",
   allWell: "All modules work, and nothing failed in the last day.",
   look: "Look",
+  deletedUntil: "is being deleted; its storages are kept until {day}",
+  pools: "Pools",
+  allPools: "All pools",
+  noPools: "There is no pool yet: jobs wait.",
+  poolWorkers: "{actual} of {desired} firm",
+  poolReady: { one: "{count} ready", other: "{count} ready" },
   operationFailed: "An operation of the stock failed {time}:",
   repairs: {
     one: "{count} repair of the stock today:",

@@ -22,6 +22,7 @@ export const platform = {
   ofLimit: "of {limit}",
   atLeast: "at least {count}",
   ofBudget: "{percent} % of {budget}",
+  noBudget: "no budget",
   dayCost: "{day}: {cost}",
   largestDay: "{cost} on the dearest day",
   loadingMore: "Reading more…",

@@ -70,6 +70,7 @@ export const problems = {
   "too-many-jobs": "The studio has as many open jobs as it may have. Wait until some have ended.",
   "job-ended": "It has ended already.",
   "job-not-queued": "It does not wait any more.",
+  "worker-busy": "It runs a job. Try again when the job has ended.",
   "deployment-in-progress":
     "A file is on its way to this path already. Wait for it, stop it, or choose another path.",
 } as const;

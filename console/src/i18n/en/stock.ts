@@ -68,6 +68,7 @@ export const stock = {
   unitsOf: "Units of {spec} in {datacenter}",
   after: "After the change",
   whatItDoes: "What this does",
+  chooseBoth: "Nothing yet: choose a specification and a datacenter.",
   nothingYet: "Nothing yet: change a number first.",
   adds: { one: "Adds {count} unit in {datacenter}", other: "Adds {count} units in {datacenter}" },
   addsOf: {

@@ -59,6 +59,7 @@ export const tenants = {
     one: "Sign-ins, API keys and open pages of {count} member end at once",
     other: "Sign-ins, API keys and open pages of {count} members end at once",
   },
+  nothingStarts: "Nothing new starts",
   nothingNew: {
     one: "Nothing new starts; {count} instance on its way is stopped",
     other: "Nothing new starts; {count} instances on their way are stopped",

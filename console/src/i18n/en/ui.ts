@@ -1,6 +1,7 @@
 export const ui = {
   close: "Close",
   cancel: "Cancel",
+  choose: "Choose…",
   save: "Save",
   done: "Done",
   copy: "Copy",

@@ -284,6 +284,7 @@ export const catalogue: Full["catalogue"] = {
   placeLocked: { other: "不能修改：已有 {count} 个单元。" },
   createdAt: "创建于",
   silent: "无响应",
+  silentFor: { other: "{count} 个副本中 {silent} 个无响应" },
   answersIn: "响应 {ms} 毫秒",
   drainingSentence: "不再接受新任务。仍有 {used} 个单元使用中，{free} 个空闲单元可以移除。",
   datacenterNoUnits: "没有单元。",

@@ -62,5 +62,6 @@ export const problems: Full["problems"] = {
   "too-many-jobs": "工作室未结束的任务已达上限，请等待部分任务结束。",
   "job-ended": "任务已经结束。",
   "job-not-queued": "任务已不在等待中。",
+  "worker-busy": "工作节点正在执行任务，请在任务结束后重试。",
   "deployment-in-progress": "该路径已有文件正在部署。请等待、停止它，或换一个路径。",
 };

@@ -69,6 +69,7 @@ export const stock: Full["stock"] = {
   unitsOf: "{datacenter} 的 {spec} 单元数",
   after: "变更后",
   whatItDoes: "将执行的变更",
+  chooseBoth: "暂无变更，请选择规格和数据中心。",
   nothingYet: "暂无变更，请先修改数值。",
   adds: { other: "在 {datacenter} 新增 {count} 个单元" },
   addsOf: { other: "在 {datacenter} 新增 {count} 个 {spec} 单元" },

@@ -53,6 +53,7 @@ export const tenants: Full["tenants"] = {
   stopTooNone: "同时停止运行中的实例",
   stopTooHint: "实例停止后，存储之外的文件会丢失。",
   accessEnds: { other: "{count} 位成员的登录、API 密钥与已打开的页面立即失效" },
+  nothingStarts: "不能再启动资源",
   nothingNew: { other: "不能再启动资源；{count} 个启动中的实例会被停止" },
   runningStop: { other: "{count} 个运行中的实例会停止，不再计费" },
   runningStays: { other: "{count} 个运行中的实例继续运行并计费" },

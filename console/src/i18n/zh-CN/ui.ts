@@ -3,6 +3,7 @@ import type { Full } from "..";
 export const ui: Full["ui"] = {
   close: "关闭",
   cancel: "取消",
+  choose: "请选择…",
   save: "保存",
   done: "完成",
   copy: "复制",

@@ -107,7 +107,7 @@ function Lines({ items }: { items: readonly PlatformLogLine[] }) {
             // biome-ignore lint/suspicious/noArrayIndexKey: lines have nothing else to be known by
             key={i}
             className={clsx(
-              "grid gap-x-3 border-line border-b px-4 py-1 last:border-b-0 md:grid-cols-[7.5rem_3rem_5rem_minmax(0,1fr)]",
+              "grid grid-cols-[auto_auto_minmax(0,1fr)] gap-x-3 border-line border-b px-4 py-1 last:border-b-0 max-md:py-1.5 md:grid-cols-[7.5rem_3rem_7rem_minmax(0,1fr)]",
               it.level === "error" && "bg-vermilion-wash",
             )}
           >
@@ -116,7 +116,7 @@ function Lines({ items }: { items: readonly PlatformLogLine[] }) {
             <span className="truncate text-ink-2" title={it.replica}>
               {it.module}
             </span>
-            <span className="break-words">
+            <span className="break-words max-md:col-span-3">
               {it.message}
               <span className="text-ink-3">
                 {Object.entries(it.fields).map(

@@ -82,7 +82,7 @@ export function InstanceActDialog({
     >
       <p>{t("fleet.ofTenant", { tenant })}</p>
       <p>{isStop ? t("fleet.stopHint") : t("fleet.deleteHint")}</p>
-      <p>{t("fleet.storagesStay", { count: it.storages.length })}</p>
+      {it.storages.length > 0 && <p>{t("fleet.storagesStay", { count: it.storages.length })}</p>}
     </ReasonDialog>
   );
 }

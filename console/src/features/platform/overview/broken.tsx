@@ -73,6 +73,7 @@ function useLines(): Line[] {
     .filter((it) => it.state === "deleting" || !isCarriedOut(it));
   const recent = fixed?.items.filter((it) => now - Date.parse(it.at) < DAY) ?? [];
   const failed = operations?.items.filter((it) => it.state === "failed") ?? [];
+  const toStock = { to: { to: "/admin/stock" }, label: t("platformOverview.look") } as const;
   const toHealth = { to: { to: "/admin/health" }, label: t("platformOverview.look") } as const;
   return [
     ...modules
@@ -89,13 +90,14 @@ function useLines(): Line[] {
       mark: "failed" as const,
       title: t("platformOverview.operationFailed", { time: relative(it.created_at, now) }),
       detail: it.problem?.detail ?? it.progress.message ?? it.kind,
+      link: toStock,
     })),
     ...leaving.map((it) => ({
       key: it.id,
       mark: "moves" as const,
       title: it.name,
       detail: it.delete_storages_at
-        ? t("tenants.storagesUntil", { day: day(it.delete_storages_at) })
+        ? t("platformOverview.deletedUntil", { day: day(it.delete_storages_at) })
         : t("platform.tenantSuspending"),
       link: {
         to: { to: "/admin/tenants/$id", params: { id: it.id } } as LinkProps,
@@ -109,6 +111,7 @@ function useLines(): Line[] {
             mark: "moves" as const,
             title: t("platformOverview.repairs", { count: recent.length }),
             detail: recent[0]?.detail,
+            link: toStock,
           },
         ]
       : []),

@@ -17,6 +17,7 @@ import { budgets, spending, tenants } from "../tenants/queries";
 import { Broken } from "./broken";
 import { capacityOf } from "./capacity";
 import { CapacityBars } from "./capacity-bars";
+import { Pools } from "./pools";
 import { costByDay, stockRows } from "./queries";
 
 const link = "text-sm text-ultra hover:underline";
@@ -61,6 +62,16 @@ export function OverviewPage() {
         <div className="max-lg:mt-6">
           <Section title={t("tenants.thisMonth")}>
             <Month />
+          </Section>
+          <Section
+            title={t("platformOverview.pools")}
+            actions={
+              <Link to="/admin/pools" className={link}>
+                {t("platformOverview.allPools")}
+              </Link>
+            }
+          >
+            <Pools />
           </Section>
         </div>
       </div>

@@ -1,6 +1,7 @@
 import { queryOptions } from "@tanstack/react-query";
 import { call } from "@/api/client";
 import {
+  listPlatformPools,
   listPlatformUsage,
   listStock,
   listStockOperations,
@@ -10,6 +11,7 @@ import { monthStart } from "../parts/month";
 
 const MOST = 200;
 const NEWEST = 20;
+const POOLS = 8;
 
 /** The first rows; more are on the page of the stock. */
 export const stockRows = queryOptions({
@@ -36,4 +38,10 @@ export const costByDay = queryOptions({
       { query: { from: monthStart(Date.now()), group_by: "day", limit: MOST } },
       { signal },
     ),
+});
+
+/** The oldest; more are on their page. */
+export const firstPools = queryOptions({
+  queryKey: ["platform", "pools", "first"],
+  queryFn: ({ signal }) => call(listPlatformPools, { query: { limit: POOLS } }, { signal }),
 });

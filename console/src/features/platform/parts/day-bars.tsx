@@ -13,7 +13,7 @@ export function DayBars({
   label: string;
 }) {
   const { t } = useText();
-  const { money, day } = useFormat();
+  const { money, day, shortDay } = useFormat();
   // for the heights only
   const largest = Math.max(...days.map((it) => Number(it.amount)), 0.01);
   const first = days[0];
@@ -31,9 +31,9 @@ export function DayBars({
         ))}
       </div>
       <figcaption className="num mt-1 flex justify-between text-2xs text-ink-3">
-        <span>{first && day(first.day)}</span>
+        <span>{first && shortDay(Date.parse(first.day))}</span>
         <span>{t("platform.largestDay", { cost: money(largest.toFixed(2), currency) })}</span>
-        <span>{last && day(last.day)}</span>
+        <span>{last && shortDay(Date.parse(last.day))}</span>
       </figcaption>
     </figure>
   );

@@ -30,7 +30,7 @@ export function InstanceRows({
 }) {
   const { t } = useText();
   const columns: Column<PlatformInstance>[] = [
-    { key: "name", label: t("platform.name"), width: "minmax(8rem, 1.1fr)", cell: (it) => <Name it={it} /> },
+    { key: "name", label: t("platform.name"), width: "minmax(7rem, 1.1fr)", cell: (it) => <Name it={it} /> },
     ...(withTenant
       ? [
           {
@@ -43,8 +43,8 @@ export function InstanceRows({
       : []),
     { key: "state", label: t("platform.state"), width: "8rem", cell: (it) => <State it={it} /> },
     { key: "spec", label: t("platform.specification"), width: "8.5rem", cell: (it) => <Spec it={it} /> },
-    { key: "node", label: t("platform.node"), width: "7.5rem", cell: (it) => <Node it={it} /> },
-    { key: "run", label: t("platform.thisRun"), width: "6.5rem", end: true, cell: (it) => <Run it={it} /> },
+    { key: "node", label: t("platform.node"), width: "7rem", cell: (it) => <Node it={it} /> },
+    { key: "run", label: t("platform.thisRun"), width: "6rem", end: true, cell: (it) => <Run it={it} /> },
     {
       key: "price",
       label: t("platform.price"),
@@ -80,7 +80,7 @@ export function InstanceRows({
       footer={footer}
       onEnd={onEnd}
       narrow={(it) => (
-        <div className="grid grid-cols-[minmax(0,1fr)_auto] items-start gap-x-3 gap-y-1">
+        <div className="grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-3 gap-y-1 [&>:nth-child(even)]:justify-self-end">
           <Name it={it} />
           {menu?.(it) ?? <span />}
           <State it={it} />

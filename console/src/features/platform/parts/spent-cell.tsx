@@ -24,7 +24,8 @@ export function SpentCell({
     percent === null ? "" : percent >= 100 ? "text-vermilion" : percent >= NEAR ? "text-ochre" : "";
   return (
     <span className="num flex items-center gap-3 text-sm">
-      <span className="w-20 shrink-0 text-right">{money(spent, currency)}</span>
+      <span className="w-20 shrink-0 text-right max-md:w-auto">{money(spent, currency)}</span>
+      {!terms && <span className="text-ink-3 text-xs">{t("platform.noBudget")}</span>}
       {percent !== null && terms && (
         <>
           <span className="h-1.5 w-20 shrink-0 overflow-hidden rounded-sm border border-line-strong max-lg:hidden">
@@ -36,7 +37,7 @@ export function SpentCell({
               style={{ width: `${Math.min(100, percent)}%` }}
             />
           </span>
-          <span className={clsx("text-xs", tone || "text-ink-3")}>
+          <span className={clsx("whitespace-nowrap text-xs", tone || "text-ink-3")}>
             {t("platform.ofBudget", { percent, budget: money(terms.amount, terms.currency) })}
           </span>
         </>

@@ -41,7 +41,7 @@ export function SshRows({
       width: "8.5rem",
       cell: (it) => <span className="num text-sm">{clock(it.started_at)}</span>,
     },
-    { key: "state", label: t("platform.state"), width: "minmax(8rem, 1fr)", cell: (it) => <State it={it} /> },
+    { key: "state", label: t("platform.state"), width: "9rem", cell: (it) => <State it={it} /> },
     { key: "person", label: t("fleet.person"), width: "minmax(7rem, 1fr)", cell: (it) => <Person it={it} /> },
     ...(withInstance
       ? [
@@ -57,10 +57,10 @@ export function SshRows({
     {
       key: "client",
       label: t("fleet.client"),
-      width: "minmax(8rem, 1fr)",
+      width: "8.5rem",
       cell: (it) => <span className="block truncate font-mono text-ink-2 text-xs">{it.client_address}</span>,
     },
-    { key: "did", label: t("fleet.did"), width: "minmax(8rem, 1.2fr)", cell: (it) => <Did it={it} /> },
+    { key: "did", label: t("fleet.did"), width: "minmax(8rem, 1.8fr)", cell: (it) => <Did it={it} /> },
   ];
   return (
     <Table
@@ -73,7 +73,7 @@ export function SshRows({
       footer={<RowsFooter count={items.length} hasMore={Boolean(onEnd)} isLoading={isLoadingMore} />}
       empty={<Empty title={t("fleet.noSsh")}>{t("fleet.noSshHint")}</Empty>}
       narrow={(it) => (
-        <div className="grid grid-cols-[minmax(0,1fr)_auto] gap-x-3 gap-y-1">
+        <div className="grid grid-cols-[minmax(0,1fr)_auto] gap-x-3 gap-y-1 [&>:nth-child(even)]:justify-self-end">
           <Person it={it} />
           <span className="num text-sm">{clock(it.started_at)}</span>
           <State it={it} />

@@ -1,7 +1,9 @@
 import { Link } from "@tanstack/react-router";
+import { Plus } from "lucide-react";
 import type { Pool } from "@/api/generated/types";
 import { useLoadedPages } from "@/api/query";
 import { useText } from "@/i18n";
+import { ButtonLink } from "@/ui/button";
 import { Empty, PageHead } from "@/ui/page";
 import { StateMark } from "@/ui/state";
 import { type Column, Table } from "@/ui/table";
@@ -25,17 +27,33 @@ export function PoolsPage() {
     </Link>
   );
   const columns: Column<Pool>[] = [
-    { key: "name", label: t("platform.name"), width: "minmax(9rem, 1fr)", cell: name },
+    { key: "name", label: t("platform.name"), width: "minmax(8rem, 0.9fr)", cell: name },
     {
       key: "state",
       label: t("platform.state"),
-      width: "minmax(11rem, 1.2fr)",
+      width: "minmax(9rem, 1fr)",
       cell: (it) => <State it={it} />,
+    },
+    {
+      key: "workers",
+      label: t("pools.workers"),
+      width: "minmax(9rem, 1fr)",
+      cell: ({ workers, status }) => (
+        <span className="num block truncate text-ink-2 text-sm">
+          {workers
+            ? t("pools.firmAndLent", {
+                actual: status.actual,
+                desired: status.desired,
+                lent: status.lent_actual,
+              })
+            : t("pools.registered")}
+        </span>
+      ),
     },
     {
       key: "for",
       label: t("pools.forWhom"),
-      width: "minmax(8rem, 1fr)",
+      width: "minmax(7rem, 0.8fr)",
       cell: (it) =>
         it.dedicated && it.tenant_id ? (
           <TenantLink id={it.tenant_id} />
@@ -46,19 +64,29 @@ export function PoolsPage() {
     {
       key: "specs",
       label: t("pools.specs"),
-      width: "minmax(9rem, 1.2fr)",
+      width: "minmax(9rem, 1.7fr)",
       cell: (it) => <span className="block truncate font-mono text-xs">{it.gpu_specs.join(", ")}</span>,
     },
     {
       key: "apps",
       label: t("pools.applications"),
-      width: "minmax(9rem, 1.2fr)",
+      width: "minmax(8rem, 1fr)",
       cell: (it) => <span className="block truncate text-ink-2 text-sm">{it.applications.join(", ")}</span>,
     },
   ];
   return (
     <>
-      <PageHead title={t("pools.title")}>{t("pools.summary", { count: items.length, ready })}</PageHead>
+      <PageHead
+        title={t("pools.title")}
+        actions={
+          <ButtonLink kind="primary" to="/admin/pools/new">
+            <Plus className="size-4" aria-hidden="true" />
+            {t("pools.new")}
+          </ButtonLink>
+        }
+      >
+        {t("pools.summary", { count: items.length, ready })}
+      </PageHead>
       <Table
         label={t("pools.title")}
         items={items}
@@ -69,7 +97,14 @@ export function PoolsPage() {
         footer={
           <RowsFooter count={items.length} hasMore={list.hasNextPage} isLoading={list.isFetchingNextPage} />
         }
-        empty={<Empty title={t("pools.none")}>{t("pools.noneHint")}</Empty>}
+        empty={
+          <Empty
+            title={t("pools.none")}
+            actions={<ButtonLink to="/admin/pools/new">{t("pools.new")}</ButtonLink>}
+          >
+            {t("pools.noneHint")}
+          </Empty>
+        }
         narrow={(it) => (
           <div className="space-y-1">
             {name(it)}

@@ -1,4 +1,5 @@
 import { queryOptions } from "@tanstack/react-query";
+import { all } from "@/api/catalogue";
 import { call } from "@/api/client";
 import {
   getPlatformPool,
@@ -13,6 +14,12 @@ import { pagesOf } from "@/api/pages";
 import { ApiError } from "@/api/problem";
 
 export const pools = pagesOf(["platform", "pools", "list"], listPlatformPools, {});
+
+/** For a pool like another one. */
+export const everyPool = queryOptions({
+  queryKey: ["platform", "pools", "every"],
+  queryFn: ({ signal }) => all(listPlatformPools, {}, signal),
+});
 
 export const pool = (id: PoolId) =>
   queryOptions({

@@ -1,6 +1,6 @@
 import type { PoolShare } from "@/api/generated/types";
 import { useText } from "@/i18n";
-import { Button } from "@/ui/button";
+import { ActionMenu } from "@/ui/menu";
 import { Empty } from "@/ui/page";
 import { type Column, Table } from "@/ui/table";
 import { TenantLink } from "../parts/links";
@@ -12,20 +12,22 @@ export const defaults = { weight: 100, guarantee: 0, urgent: 1 };
 export function ShareTable({
   items,
   onChange,
+  onRemove,
 }: {
   items: readonly PoolShare[];
   onChange: (share: PoolShare) => void;
+  onRemove: (share: PoolShare) => void;
 }) {
   const { t } = useText();
   const name = useTenantName();
-  const change = (it: PoolShare) => (
-    <Button
-      small
-      aria-label={t("pools.changeShareOf", { name: name(it.tenant_id) })}
-      onClick={() => onChange(it)}
-    >
-      {t("platform.changeDots")}
-    </Button>
+  const menu = (it: PoolShare) => (
+    <ActionMenu
+      label={t("pools.shareActions", { name: name(it.tenant_id) })}
+      entries={[
+        { key: "change", label: t("platform.changeDots"), onSelect: () => onChange(it) },
+        { key: "remove", label: t("pools.removeShareDots"), onSelect: () => onRemove(it) },
+      ]}
+    />
   );
   const number = (text: string | number) => <span className="num text-sm">{text}</span>;
   const limit = (it: PoolShare) => it.share.limit ?? t("platform.noLimit");
@@ -59,12 +61,12 @@ export function ShareTable({
       cell: (it) => number(it.share.urgent ?? defaults.urgent),
     },
     {
-      key: "change",
+      key: "menu",
       label: t("platform.actions"),
       hiddenLabel: true,
-      width: "6rem",
+      width: "2rem",
       end: true,
-      cell: change,
+      cell: menu,
     },
   ];
   return (
@@ -78,7 +80,7 @@ export function ShareTable({
       narrow={(it) => (
         <div className="grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-3">
           <TenantLink id={it.tenant_id} />
-          {change(it)}
+          {menu(it)}
           <span className="num text-ink-2 text-sm">
             {t("tenants.share", {
               weight: it.share.weight ?? defaults.weight,

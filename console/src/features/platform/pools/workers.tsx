@@ -3,17 +3,44 @@ import { useText } from "@/i18n";
 import { useNow } from "@/lib/clock";
 import { useFormat } from "@/lib/format";
 import { shortId } from "@/lib/ids";
+import { ActionMenu } from "@/ui/menu";
 import { StateMark } from "@/ui/state";
 import { type Column, Table } from "@/ui/table";
 
 /** Workers with their node and what they do. */
-export function WorkerTable({ items, onEnd }: { items: readonly Worker[]; onEnd: (() => void) | undefined }) {
+export function WorkerTable({
+  items,
+  onEnd,
+  onRemove,
+}: {
+  items: readonly Worker[];
+  onEnd: (() => void) | undefined;
+  onRemove: (worker: Worker) => void;
+}) {
   const { t } = useText();
   const { relative } = useFormat();
   const now = useNow();
   const mono = (text: string) => <span className="block truncate font-mono text-xs">{text}</span>;
   const seen = (it: Worker) => (
     <span className="num text-ink-2 text-sm">{it.last_seen_at ? relative(it.last_seen_at, now) : "–"}</span>
+  );
+  const whyNot = (it: Worker) =>
+    it.stage === null
+      ? it.job_id !== null && t("pools.deleteNeedsIdle")
+      : (it.stage === "draining" || it.stage === "leaving") && t("pools.isDraining");
+  const menu = (it: Worker) => (
+    <ActionMenu
+      label={t("pools.workerActions", { name: it.name })}
+      entries={[
+        {
+          key: "remove",
+          label: t(it.stage === null ? "pools.deleteWorkerDots" : "pools.drainDots"),
+          danger: it.stage === null,
+          disabled: whyNot(it),
+          onSelect: () => onRemove(it),
+        },
+      ]}
+    />
   );
   const columns: Column<Worker>[] = [
     {
@@ -33,12 +60,17 @@ export function WorkerTable({ items, onEnd }: { items: readonly Worker[]; onEnd:
     {
       key: "tenure",
       label: t("pools.tenure"),
-      width: "5rem",
+      width: "6.5rem",
       cell: (it) => (
-        <span className="text-ink-2 text-sm">{it.tenure === "lent" ? t("pools.lent") : t("pools.firm")}</span>
+        <span className="text-ink-2 text-sm">
+          {it.stage === null
+            ? t("pools.isRegistered")
+            : t(it.tenure === "lent" ? "pools.lent" : "pools.firm")}
+        </span>
       ),
     },
     { key: "seen", label: t("pools.seen"), width: "8rem", end: true, cell: seen },
+    { key: "menu", label: t("platform.actions"), hiddenLabel: true, width: "2rem", end: true, cell: menu },
   ];
   return (
     <Table
@@ -50,11 +82,14 @@ export function WorkerTable({ items, onEnd }: { items: readonly Worker[]; onEnd:
       onEnd={onEnd}
       empty={<p className="px-4 py-3 text-ink-2 text-sm">{t("pools.noWorkers")}</p>}
       narrow={(it) => (
-        <div className="grid grid-cols-[minmax(0,1fr)_auto] gap-x-3">
-          <span className="font-medium text-sm">{it.name}</span>
-          <State it={it} />
-          {mono(it.node || "–")}
-          {seen(it)}
+        <div className="grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-3">
+          <div className="grid min-w-0 grid-cols-[minmax(0,1fr)_auto] gap-x-3 [&>:nth-child(even)]:justify-self-end">
+            <span className="truncate font-medium text-sm">{it.name}</span>
+            <State it={it} />
+            {mono(it.node || "–")}
+            {seen(it)}
+          </div>
+          {menu(it)}
         </div>
       )}
     />
@@ -68,6 +103,8 @@ function State({ it }: { it: Worker }) {
     return <StateMark mark="moves">{t("pools.leaves", { time: clock(it.leave_by) })}</StateMark>;
   if (it.stage === "draining") return <StateMark mark="moves">{t("pools.draining")}</StateMark>;
   if (it.stage === "leaving") return <StateMark mark="moves">{t("pools.leaving")}</StateMark>;
+  if (it.stage === null && it.last_seen_at === null)
+    return <StateMark mark="rests">{t("pools.notStarted")}</StateMark>;
   if (it.state === "offline")
     return (
       <StateMark mark={it.stage === null ? "failed" : "moves"}>

@@ -118,7 +118,7 @@ export function StorageTable({
       footer={footer}
       onEnd={onEnd}
       narrow={(it) => (
-        <div className="grid grid-cols-[minmax(0,1fr)_auto] items-start gap-x-3 gap-y-1">
+        <div className="grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-3 gap-y-1 [&>:nth-child(even)]:justify-self-end">
           {name(it)}
           {menu(it)}
           {state(it)}

@@ -1,9 +1,11 @@
 import { clsx } from "clsx";
+import type { ReactNode } from "react";
 import { useText } from "@/i18n";
+import { useFormat } from "@/lib/format";
 import { Panel } from "@/ui/page";
 
 export type LimitRow =
-  | { label: string; text: string }
+  | { label: string; text: ReactNode }
   | {
       label: string;
       /** Null for none. */
@@ -48,7 +50,7 @@ export function LimitRows({
                   <Used row={row} isWhole={isWhole} />{" "}
                   <span className="text-ink-3">
                     {row.limit === null
-                      ? (noLimit ?? t("platform.noLimit"))
+                      ? `· ${noLimit ?? t("platform.noLimit")}`
                       : t("platform.ofLimit", { limit: row.limit })}
                   </span>
                 </dd>
@@ -63,12 +65,13 @@ export function LimitRows({
 
 function Used({ row, isWhole }: { row: Extract<LimitRow, { limit: number | null }>; isWhole: boolean }) {
   const { t } = useText();
+  const { number } = useFormat();
   if (row.used === undefined || row.used === null)
     return <span title={row.used === null ? t("tenants.usedUnknown") : undefined}>–</span>;
   const isOver = row.limit !== null && row.used > row.limit;
   return (
     <span className={clsx(isOver && "font-medium text-vermilion")}>
-      {isWhole ? row.used : t("platform.atLeast", { count: row.used })}
+      {isWhole ? number(row.used) : t("platform.atLeast", { count: row.used })}
     </span>
   );
 }

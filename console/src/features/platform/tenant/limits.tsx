@@ -4,6 +4,7 @@ import { lazy, Suspense, useState } from "react";
 import { gpuSpecs } from "@/api/catalogue";
 import type { Tenant } from "@/api/generated/types";
 import { useLoaded } from "@/api/query";
+import { gpuTitle } from "@/domain/instances/gpu";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
 import { Button } from "@/ui/button";
@@ -33,10 +34,12 @@ export function TenantLimits() {
   const close = () => setOpen(null);
   return (
     <div className="grid items-start gap-x-6 lg:grid-cols-2">
-      <Quota it={it} onOpen={setOpen} />
+      <div>
+        <Quota it={it} onOpen={setOpen} />
+        <StorageQuota it={it} onOpen={setOpen} />
+      </div>
       <div className="max-lg:mt-6">
         <Money it={it} onOpen={setOpen} />
-        <StorageQuota it={it} onOpen={setOpen} />
         <Section title={t("tenants.poolShares")} hint={t("tenants.poolSharesHint")}>
           <PoolSharesOf tenantId={it.id} />
         </Section>
@@ -119,7 +122,7 @@ function Quota({ it, onOpen }: Part) {
           { label: t("tenants.limitInstances"), limit: limits?.instances ?? null, used: use?.instances },
           { label: t("tenants.limitGpus"), limit: limits?.gpus ?? null, used: use?.gpus },
           ...models.map(([model, limit]) => ({
-            label: model,
+            label: gpuTitle({ gpu_model: model, gpu_count: 1 }),
             limit,
             used: use && (use.byModel.get(model) ?? 0),
           })),

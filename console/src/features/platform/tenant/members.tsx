@@ -126,7 +126,7 @@ function People({
         </Empty>
       }
       narrow={(it) => (
-        <div className="grid grid-cols-[minmax(0,1fr)_auto] items-center gap-2">
+        <div className="grid grid-cols-[minmax(0,1fr)_auto] items-center gap-2 [&>:nth-child(even)]:justify-self-end">
           {name(it)}
           {menu(it)}
           <span className="truncate text-ink-3 text-xs">{it.email}</span>

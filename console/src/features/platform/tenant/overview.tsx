@@ -24,13 +24,14 @@ export function TenantOverview() {
   const it = useLoaded(tenant(id));
   const { data: instances } = useQuery(tenantInstances(it.id));
   const live = instances?.items.filter((one) => one.state !== "stopped") ?? [];
-  const all = (
+  const count = instances?.items.length ?? 0;
+  const all = count > 0 && (
     <Link to="/admin/instances" search={{ tenant: it.id }} className="text-sm text-ultra hover:underline">
-      {t("tenants.allInstances", { count: instances?.items.length ?? 0 })}
+      {t("tenants.allInstances", { count })}
     </Link>
   );
   return (
-    <div className="grid gap-x-6 lg:grid-cols-[minmax(0,1fr)_20rem]">
+    <div className="grid gap-x-6 xl:grid-cols-[minmax(0,1fr)_19rem]">
       <Section title={t("tenants.runningNow")} actions={all}>
         {instances && (
           <InstanceRows
@@ -42,7 +43,7 @@ export function TenantOverview() {
           />
         )}
       </Section>
-      <div className="max-lg:mt-6">
+      <div className="max-xl:mt-6">
         <Spending />
       </div>
     </div>

@@ -4,6 +4,7 @@ import { asCurl, call } from "@/api/client";
 import { putPlatformQuota } from "@/api/generated/operations";
 import type { Limits, Tenant } from "@/api/generated/types";
 import { useAct, useLoaded } from "@/api/query";
+import { gpuTitle } from "@/domain/instances/gpu";
 import { useText } from "@/i18n";
 import { useForm } from "@/lib/form";
 import { useFormat } from "@/lib/format";
@@ -138,7 +139,7 @@ export default function QuotaDialog({ it, onClose }: { it: Tenant; onClose: () =
           {models.map((model) => (
             <TextField
               key={model}
-              label={model.replace("NVIDIA-", "").replaceAll("-", " ")}
+              label={gpuTitle({ gpu_model: model, gpu_count: 1 })}
               value={values.models[model] ?? ""}
               onChange={(event) => form.set("models", { ...values.models, [model]: event.target.value })}
               hint={hint(values.models[model] ?? "", use && (use.byModel.get(model) ?? 0))}

@@ -60,7 +60,13 @@ export default function SuspendDialog({ it, onClose }: { it: Tenant; onClose: ()
           title={t("platform.whatThisDoes")}
           lines={[
             { sign: "−", text: t("tenants.accessEnds", { count: people?.items.length ?? 0 }) },
-            { sign: "−", text: t("tenants.nothingNew", { count: starting.length }) },
+            {
+              sign: "−",
+              text:
+                starting.length > 0
+                  ? t("tenants.nothingNew", { count: starting.length })
+                  : t("tenants.nothingStarts"),
+            },
             stop
               ? { sign: "−", text: t("tenants.runningStop", { count: running.length }) }
               : { sign: "=", text: t("tenants.runningStays", { count: running.length }) },

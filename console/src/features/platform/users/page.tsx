@@ -131,7 +131,7 @@ function UserTable({
       onEnd={onEnd}
       empty={<Empty title={t("users.noneFound")}>{t("users.noneFoundHint")}</Empty>}
       narrow={(it) => (
-        <div className="grid grid-cols-[minmax(0,1fr)_auto] gap-x-3">
+        <div className="grid grid-cols-[minmax(0,1fr)_auto] gap-x-3 [&>:nth-child(even)]:justify-self-end">
           {name(it)}
           <UserState it={it} />
           <span className="truncate text-ink-3 text-xs">{it.email}</span>
