@@ -96,6 +96,41 @@ test("filters are in the address", async ({ page, as }) => {
   await expect(page).toHaveURL("/jobs");
 });
 
+test("what cost most is found, and several ends at once, in the address", async ({ page, as }) => {
+  await as("mira");
+  await page.goto("/jobs");
+  const finished = page.getByRole("table", { name: "Finished" });
+  const cells = async (column: number) =>
+    finished
+      .getByRole("row")
+      .evaluateAll(
+        (rows, at) => rows.slice(1).map((row) => row.querySelectorAll("[role=cell]")[at]?.textContent ?? ""),
+        column,
+      );
+  await page.getByRole("combobox", { name: "Order" }).click();
+  await page.getByRole("option", { name: "Most expensive first" }).click();
+  await expect(page).toHaveURL("/jobs?sort=-cost");
+  const costs = async () => (await cells(4)).map((it) => Number(/\$([\d.]+)/.exec(it)?.[1] ?? 0));
+  await expect(async () => {
+    const [first = 0, ...rest] = await costs();
+    expect(rest.length).toBeGreaterThan(5);
+    expect(first).toBe(Math.max(first, ...rest));
+  }).toPass();
+  expect(await costs()).toEqual((await costs()).toSorted((a, b) => b - a));
+  await accessible(page);
+  await page.goto("/jobs?state=failed,expired,lost&sort=created_at");
+  const ends = page.getByRole("navigation", { name: "How it ended" });
+  await expect(ends.getByRole("link", { name: "Failed + Expired" })).toHaveAttribute("aria-current", "true");
+  const { length } = await list(page, "state=failed,expired");
+  await expect(page.getByText(`${length} jobs`, { exact: true })).toBeVisible();
+  expect(new Set((await cells(2)).map((it) => /^(Failed|Expired)/.exec(it)?.[0]))).toEqual(
+    new Set(["Failed", "Expired"]),
+  );
+  // the order stays with another choice
+  await ends.getByRole("link", { name: "Failed", exact: true }).click();
+  await expect(page).toHaveURL("/jobs?state=failed&sort=created_at");
+});
+
 test.describe("refused", () => {
   test.use({ expected: [409, 422] });
 

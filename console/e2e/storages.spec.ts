@@ -256,6 +256,40 @@ test("filters have addresses, the palette finds storages, and an instance leads 
   await expect(page).toHaveURL(/\/storages\/stor_/);
 });
 
+test("a part of the name and the order of size find the largest", async ({ page, as }) => {
+  await as("mira");
+  await page.goto("/storages");
+  const names = page.getByRole("row").getByRole("link");
+  await page.getByRole("combobox", { name: "Order" }).click();
+  await page.getByRole("option", { name: "Largest first" }).click();
+  await expect(page).toHaveURL("/storages?sort=-size_gib");
+  const sizes = async () => {
+    const rows = await page.getByRole("row").filter({ hasText: "GiB" }).allTextContents();
+    return rows.map((row) => Number(/([\d,]+) GiB/.exec(row)?.[1]?.replace(",", "")));
+  };
+  await expect(async () => {
+    const found = await sizes();
+    expect(found).toHaveLength(9);
+    expect(found).toEqual(found.toSorted((a, b) => b - a));
+  }).toPass();
+  await page.getByRole("searchbox", { name: "Name contains" }).fill("ACT");
+  await expect(page).toHaveURL("/storages?name=ACT&sort=-size_gib");
+  await expect(names.filter({ hasText: "act-2-files" })).toBeVisible();
+  await expect(names.filter({ hasText: "render-cache" })).toBeHidden();
+  await accessible(page);
+  await page.goto("/storages?state=pending,failed&sort=name");
+  const states = page.getByRole("navigation", { name: "State" });
+  await expect(states.getByRole("link", { name: "Being created + Failed" })).toHaveAttribute(
+    "aria-current",
+    "page",
+  );
+  await expect(page.getByText("2 storages", { exact: true })).toBeVisible();
+  await page.getByRole("searchbox", { name: "Name contains" }).fill("nothing like it");
+  await expect(page.getByText("No storage matches")).toBeVisible();
+  await page.getByRole("link", { name: "Clear the filter" }).click();
+  await expect(page.getByText("9 storages", { exact: true })).toBeVisible();
+});
+
 test("a storage that failed says why, and what can be done", async ({ page, as }) => {
   await as("mira");
   await open(page, "render-cache");

@@ -35,6 +35,7 @@ const ofJob = (name: string, state: string, nth = 0): Picture => ({
 });
 
 export const jobPictures: Picture[] = [
+  { name: "jobs-expensive", path: "/jobs?state=failed,expired,succeeded&sort=-cost", person: "mira" },
   {
     name: "jobs-list",
     path: "/jobs",

@@ -29,6 +29,11 @@ const menuOf = async (page: Page, name: string, entry: number) => {
 export const storages: Picture[] = [
   { name: "storages", path: "/storages", person: "mira" },
   { name: "storages-viewer", path: "/storages?kind=volume", person: "jonas" },
+  {
+    name: "storages-ordered",
+    path: "/storages?state=available,failed&name=e&sort=-size_gib",
+    person: "mira",
+  },
   { name: "storages-none-found", path: "/storages?state=deleting", person: "mira" },
   {
     name: "storages-empty",

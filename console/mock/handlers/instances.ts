@@ -2,7 +2,7 @@ import type { Instance, NewInstance, Quote } from "../../src/api/generated/types
 import { alternativesTo, releaseHold, remove, restart, start, stop } from "../drive.ts";
 import { eventsOf, record } from "../events.ts";
 import type { Handlers } from "../handlers.ts";
-import { pageOf } from "../page.ts";
+import { pageOf, several, sortedPage } from "../page.ts";
 import { type Context, Refusal, Reply } from "../types.ts";
 import { daysAgo, type Kept, makeSortedId, nextId, now } from "../world.ts";
 import { usedBy } from "./catalogue.ts";
@@ -26,8 +26,6 @@ export function asMember({ world, caller }: Context) {
   const role = roleIn(world, caller.session.tenant_id, caller.user.id);
   if (role !== "member" && role !== "owner") throw new Refusal("forbidden");
 }
-
-const keyOf = (it: Instance) => `${it.name.toLowerCase()} ${it.id}`;
 
 const invalid = (pointer: string, detail: string) =>
   new Refusal("invalid-field", { errors: [{ pointer, detail }] });
@@ -235,17 +233,13 @@ export const instanceHandlers = {
   listInstances: (context) => {
     const { query } = context;
     const name = query.name === undefined ? "" : String(query.name).toLowerCase();
-    const states = query.state === undefined ? [] : String(query.state).split(",");
+    const states = several(query.state);
     const found = own(context)
       .map(({ it }) => it)
       .filter(
         (it) => (states.length === 0 || states.includes(it.state)) && it.name.toLowerCase().includes(name),
       );
-    const sort = String(query.sort ?? "-created_at");
-    if (sort.endsWith("name")) found.sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
-    if (sort === "created_at" || sort === "-name") found.reverse();
-    const total = query.include ? { count: found.length, is_exact: true } : null;
-    return { ...pageOf(found, query), total };
+    return sortedPage(found, query, { name: (it) => it.name.toLowerCase() });
   },
   getInstance: (context) => {
     const { it } = keptOf(context, context.path.id);

@@ -11,7 +11,7 @@ import { cancel, drive, progressOf, tell } from "../jobs/drive.ts";
 import { lessonOf } from "../jobs/lesson.ts";
 import { at, invalid, priced, quoteOf, range } from "../jobs/quote.ts";
 import { amount, type KeptJob, sizeOf } from "../jobs/world.ts";
-import { pageOf } from "../page.ts";
+import { pageOf, several, sortedPage } from "../page.ts";
 import { type Context, Refusal, Reply } from "../types.ts";
 import { makeSortedId, now } from "../world.ts";
 import { asMember } from "./instances.ts";
@@ -161,17 +161,22 @@ const ended = new Set<Job["state"]>(["succeeded", "failed", "cancelled", "expire
 
 export const jobHandlers = {
   listJobs: (context) => {
-    const { state, kind, level, application, group } = context.query ?? {};
-    const found = own(context).filter(
-      ({ it }) =>
-        (!state || it.state === state) &&
-        (!kind || it.kind === kind) &&
-        (!level || it.level === level) &&
-        (!application || it.application === application) &&
-        (!group || it.group === group),
-    );
-    const page = pageOf(found, context.query);
-    return { ...page, items: page.items.map(seen) };
+    const { kind, level, application, group } = context.query;
+    const states = several(context.query.state);
+    const found = own(context)
+      .map(seen)
+      .filter(
+        (it) =>
+          (states.length === 0 || states.includes(it.state)) &&
+          (!kind || it.kind === kind) &&
+          (!level || it.level === level) &&
+          (!application || it.application === application) &&
+          (!group || it.group === group),
+      );
+    return sortedPage(found, context.query, {
+      ended_at: (it) => it.ended_at ?? "9",
+      cost: (it) => Number(it.cost?.amount ?? 0),
+    });
   },
   createJob: create,
   quoteJob: ({ world, body }) => quoteOf(world, body),

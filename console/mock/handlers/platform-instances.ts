@@ -6,6 +6,7 @@ import { pageOf } from "../page.ts";
 import { platformInstance } from "../platform-world.ts";
 import { type Context, Refusal, Reply } from "../types.ts";
 import { daysAgo, hoursAgo, makeId, type World } from "../world.ts";
+import { storagePage } from "./storages.ts";
 
 /** How long a stop and a deletion take, in milliseconds. */
 const END = 1500;
@@ -120,16 +121,8 @@ export const platformInstanceHandlers = {
   listPlatformStorages: (context) => {
     asAdmin(context);
     const { world, query } = context;
-    return pageOf(
-      world.storages
-        .filter(
-          (it) =>
-            (!query.tenant_id || it.tenant_id === query.tenant_id) &&
-            (!query.state || it.state === query.state),
-        )
-        .sort(newestFirst),
-      query,
-    );
+    const found = world.storages.filter((it) => !query.tenant_id || it.tenant_id === query.tenant_id);
+    return storagePage(found, query, (it) => it);
   },
   getPlatformStorage: (context) => storageOf(context, context.path.id),
   deletePlatformStorage: (context) => {

@@ -1,6 +1,6 @@
 import type { NewStorage, Storage } from "../../src/api/generated/types";
 import type { Handlers } from "../handlers.ts";
-import { pageOf } from "../page.ts";
+import { pageOf, several, sortedPage } from "../page.ts";
 import { create, grow, remove } from "../storage-drive.ts";
 import { type Context, Refusal, Reply } from "../types.ts";
 import { nextId, now, type StudioStorage } from "../world.ts";
@@ -13,6 +13,28 @@ export function storageOf(context: Context, id: string): StudioStorage {
   const storage = own(context).find((it) => it.id === id);
   if (!storage) throw new Refusal("not-found");
   return storage;
+}
+
+const storageOrders = {
+  name: (it: Storage) => it.name.toLowerCase(),
+  size_gib: (it: Storage) => it.size_gib,
+};
+
+/** The list of storages, as the tenant or an administrator asks for it. */
+export function storagePage<Item extends Storage>(
+  storages: readonly StudioStorage[],
+  query: { state?: unknown; kind?: unknown; name?: unknown; sort?: string; include?: unknown },
+  shape: (it: StudioStorage) => Item,
+) {
+  const states = several(query.state);
+  const name = String(query.name ?? "").toLowerCase();
+  const found = storages.filter(
+    (it) =>
+      (states.length === 0 || states.includes(it.state)) &&
+      (!query.kind || it.kind === query.kind) &&
+      it.name.toLowerCase().includes(name),
+  );
+  return sortedPage(found.map(shape), query, storageOrders);
 }
 
 const used = (context: Context) => ({
@@ -92,9 +114,8 @@ export function makeStorage(context: Context, order: NewStorage, at = "") {
 
 export const storageHandlers = {
   listStorages: (context) => {
-    const { kind, state } = context.query;
-    const found = own(context).filter((it) => (!kind || it.kind === kind) && (!state || it.state === state));
-    return pageOf(found.map(shown), context.query);
+    const { query } = context;
+    return storagePage(own(context), query, shown);
   },
   getStorage: (context) => {
     const storage = storageOf(context, context.path.id);

@@ -13,6 +13,7 @@ pub mod list;
 pub mod lossless;
 pub mod openapi;
 pub mod operation;
+pub mod operation_reason;
 pub mod page;
 pub mod problem;
 pub mod request_id;

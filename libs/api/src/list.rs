@@ -132,6 +132,13 @@ impl Fields {
     }
 }
 
+/// Returns the pattern of texts that contain this one, for `like`.
+#[must_use]
+pub fn containing(text: &str) -> String {
+    let escaped = text.replace('\\', r"\\").replace('%', r"\%").replace('_', r"\_");
+    format!("%{escaped}%")
+}
+
 /// An item of a list, with all its fields or with those that were requested.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::problem::ProblemDetails;
+use crate::{operation_reason::OperationReason, problem::ProblemDetails};
 
 /// The state of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
@@ -72,6 +72,7 @@ pub struct OperationProgress {
     #[schema(minimum = 0, maximum = 100)]
     pub percent: Option<u8>,
     /// Machine-readable reason why the operation waits, or null.
+    #[schema(value_type = Option<OperationReason>)]
     pub reason: Option<String>,
     /// The reason in a sentence for a person, or null.
     pub message: Option<String>,

@@ -44,8 +44,8 @@ macro_rules! log_routes {
         $(#[$platform_doc:meta])+ platform $platform:ident = $platform_path:tt;
         $(#[$verification_doc:meta])+ verification $verification:ident = $verification_path:tt;
     ) => {
-        pub(crate) fn routes() -> utoipa_axum::router::OpenApiRouter<$state> {
-            utoipa_axum::router::OpenApiRouter::new()
+        pub(crate) fn routes() -> api::openapi::OpenApiRouter<$state> {
+            api::openapi::OpenApiRouter::new()
                 .routes(utoipa_axum::routes!($tenant))
                 .routes(utoipa_axum::routes!($platform))
                 .routes(utoipa_axum::routes!($verification))
@@ -77,8 +77,8 @@ macro_rules! log_routes {
         $(#[$platform_doc:meta])+ platform $platform:ident = $platform_path:tt;
         $(#[$verification_doc:meta])+ verification $verification:ident = $verification_path:tt;
     ) => {
-        pub(crate) fn routes() -> utoipa_axum::router::OpenApiRouter<$state> {
-            utoipa_axum::router::OpenApiRouter::new()
+        pub(crate) fn routes() -> api::openapi::OpenApiRouter<$state> {
+            api::openapi::OpenApiRouter::new()
                 .routes(utoipa_axum::routes!($platform))
                 .routes(utoipa_axum::routes!($verification))
         }

@@ -23,7 +23,7 @@ pub(crate) fn router(app: &AppState, front: Front, http: reqwest::Client, stop: 
 pub(crate) fn openapi() -> OpenApi {
     let info = Info { title: "Atelier gateway", description: "What the gateway answers itself." };
     let mut document = platform_health::documented();
-    document.merge(platform_logs::documented());
-    document.merge(live::documented());
+    api::openapi::merge(&mut document, platform_logs::documented());
+    api::openapi::merge(&mut document, live::documented());
     api::openapi::finish(document, info)
 }

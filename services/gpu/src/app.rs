@@ -3,7 +3,10 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use activity::Tracker;
-use api::{ErrorChain, openapi::Info};
+use api::{
+    ErrorChain,
+    openapi::{Info, OpenApiRouter},
+};
 use auth::{AuthState, Verifier};
 use axum::Router;
 use cache::{Cache, Reads};
@@ -18,7 +21,6 @@ use ids::{InstanceId, TenantId};
 use jiff::Timestamp;
 use service::{Front, Health, Metrics, Process, Streams, health::DependencyKind};
 use utoipa::OpenApi;
-use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
     NAME, access, audit_log, budget, catalogue,

@@ -1,12 +1,12 @@
 //! The wiring: state, routes, workers, OpenAPI document.
 
+use api::openapi::OpenApiRouter;
 use std::time::Duration;
 
 use axum::Router;
 use jiff::Timestamp;
 use service::{Front, Metrics, Process};
 use utoipa::{OpenApi as _, openapi::OpenApi};
-use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
     NAME, api_key, audit_log, config::Config, invitation, maker, membership, oidc, passkey, revocation,

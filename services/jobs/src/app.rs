@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use api::openapi::{Info, finish};
+use api::openapi::{Info, OpenApiRouter, finish};
 use auth::HasAuth;
 use axum::Router;
 use jiff::Timestamp;
 use service::{Front, Metrics, Process, Round};
 use utoipa::{OpenApi as _, openapi::OpenApi};
-use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
     NAME, artifact, attempt, audit_log, base_model, budget,

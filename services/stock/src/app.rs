@@ -2,12 +2,11 @@
 
 use std::net::SocketAddr;
 
-use api::openapi::Info;
+use api::openapi::{Info, OpenApiRouter};
 use auth::HasAuth;
 use axum::Router;
 use service::{Front, Metrics, Process};
 use utoipa::openapi::OpenApi;
-use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
     AppState, NAME, audit_log, capacity, claim, clean_up, comparison, config::Config, datacenter, event,
@@ -104,7 +103,7 @@ fn routes() -> OpenApiRouter<AppState> {
 #[must_use]
 pub fn openapi() -> OpenApi {
     let mut document = routes().into_openapi();
-    document.merge(claim::http::routes().into_openapi());
+    api::openapi::merge(&mut document, claim::http::routes().into_openapi());
     api::openapi::finish(
         document,
         Info {

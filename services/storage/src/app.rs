@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use api::openapi::{Info, finish};
+use api::openapi::{Info, OpenApiRouter, finish};
 use auth::HasAuth;
 use axum::Router;
 use service::{Front, Metrics, Process, Round};
 use utoipa::{OpenApi as _, openapi::OpenApi};
-use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
     NAME, attachment, audit_log, config::Config, credential, download, event, faults::Faults, object,

@@ -13,7 +13,10 @@ import type {
   BudgetTerms,
   CapacityStep,
   CountedPageInstance,
+  CountedPageJob,
   CountedPagePlatformInstance,
+  CountedPagePlatformStorage,
+  CountedPageStorage,
   CreatedUpload,
   CreatedWorker,
   Credentials,
@@ -106,7 +109,6 @@ import type {
   PageGpuSpec,
   PageInstanceLog,
   PageInvitation,
-  PageJob,
   PageJobAttempt,
   PageJobEvent,
   PageLinkedAccount,
@@ -119,7 +121,6 @@ import type {
   PagePasskey,
   PagePlatformBudget,
   PagePlatformQuota,
-  PagePlatformStorage,
   PagePlatformStorageQuota,
   PagePool,
   PagePoolShare,
@@ -135,7 +136,6 @@ import type {
   PageSshSession,
   PageStockRow,
   PageStockUnit,
-  PageStorage,
   PageStorageOffer,
   PageStorageSpec,
   PageTenant,
@@ -894,8 +894,8 @@ export const listJobEvents = /* @__PURE__ */ operation<{ path: { id: JobId }; qu
 /** Lists or follows what happened to a job. */
 export const listJobEventsStream = /* @__PURE__ */ stream<{ path: { id: JobId }; query?: { type?: JobEventType; limit?: number; cursor?: string; after?: string }; headers?: { "Last-Event-ID"?: string } }, JobEvent>("GET", "/v1/jobs/{id}/events");
 
-/** Lists the jobs of the tenant, newest first. */
-export const listJobs = /* @__PURE__ */ operation<{ query?: { limit?: number; cursor?: string; state?: JobState; kind?: JobKind; level?: JobLevel; application?: string; group?: string; req_no?: string } }, PageJob>("GET", "/v1/jobs");
+/** Lists the jobs of the tenant, newest first unless `sort` says otherwise. */
+export const listJobs = /* @__PURE__ */ operation<{ query?: { state?: JobState[]; kind?: JobKind; level?: JobLevel; application?: string; group?: string; req_no?: string; sort?: "created_at" | "-created_at" | "ended_at" | "-ended_at" | "cost" | "-cost"; fields?: string; include?: "total"[]; limit?: number; cursor?: string } }, CountedPageJob>("GET", "/v1/jobs");
 
 /** Lists the accounts of OpenID providers with which the caller can sign in. */
 export const listLinkedAccounts = /* @__PURE__ */ operation<{ query?: { limit?: number; cursor?: string } }, PageLinkedAccount>("GET", "/v1/me/linked-accounts");
@@ -960,8 +960,8 @@ export const listPlatformStorageAuditEntries = /* @__PURE__ */ operation<{ query
 /** Lists the tenants that have limits of their own, by id. For administrators. */
 export const listPlatformStorageQuotas = /* @__PURE__ */ operation<{ query?: { limit?: number; cursor?: string } }, PagePlatformStorageQuota>("GET", "/v1/platform-storage-quotas");
 
-/** Lists the storages of all tenants, newest first. For administrators. */
-export const listPlatformStorages = /* @__PURE__ */ operation<{ query?: { tenant_id?: TenantId; state?: StorageState; limit?: number; cursor?: string } }, PagePlatformStorage>("GET", "/v1/platform-storages");
+/** Lists the storages of all tenants, newest first unless `sort` says otherwise. For administrators. */
+export const listPlatformStorages = /* @__PURE__ */ operation<{ query?: { tenant_id?: TenantId; state?: StorageState[]; kind?: StorageKind; name?: string; sort?: "created_at" | "-created_at" | "name" | "-name" | "size_gib" | "-size_gib"; fields?: string; include?: "total"[]; limit?: number; cursor?: string } }, CountedPagePlatformStorage>("GET", "/v1/platform-storages");
 
 /** Lists what all tenants used in a window. For administrators. */
 export const listPlatformUsage = /* @__PURE__ */ operation<{ query?: { tenant_id?: TenantId; from?: Timestamp; to?: Timestamp; group_by?: "tenant" | "instance" | "day" | "spec" | "kind"; limit?: number; cursor?: string } }, PageUsageGroup>("GET", "/v1/platform-usage");
@@ -1026,8 +1026,8 @@ export const listStorageOperations = /* @__PURE__ */ operation<{ query?: { limit
 /** Lists storage specifications by name. */
 export const listStorageSpecs = /* @__PURE__ */ operation<{ query?: { limit?: number; cursor?: string; name_prefix?: string; kind?: StorageKind; state?: StorageSpecState } }, PageStorageSpec>("GET", "/v1/storage-specs");
 
-/** Lists the storages of the tenant, newest first. */
-export const listStorages = /* @__PURE__ */ operation<{ query?: { limit?: number; cursor?: string; state?: StorageState; kind?: StorageKind } }, PageStorage>("GET", "/v1/storages");
+/** Lists the storages of the tenant, newest first unless `sort` says otherwise. */
+export const listStorages = /* @__PURE__ */ operation<{ query?: { state?: StorageState[]; kind?: StorageKind; name?: string; sort?: "created_at" | "-created_at" | "name" | "-name" | "size_gib" | "-size_gib"; fields?: string; include?: "total"[]; limit?: number; cursor?: string } }, CountedPageStorage>("GET", "/v1/storages");
 
 /** Lists or follows what happened to the jobs of the tenant. */
 export const listTenantJobEvents = /* @__PURE__ */ operation<{ query?: { type?: JobEventType; kind?: JobKind; state?: JobState; limit?: number; cursor?: string; after?: string }; headers?: { "Last-Event-ID"?: string } }, PageJobEvent>("GET", "/v1/job-events");

@@ -427,12 +427,57 @@ export interface CountedPageInstance {
 }
 
 /** One page of a list that also tells how many items there are. */
+export interface CountedPageJob {
+  /** Items in the order of the list. */
+  items: Job[];
+  /** Send it as `cursor` to get the next page; null at the end. */
+  next_cursor: string | null;
+  /**
+   * Ids of items of this page that exist and whose stored records cannot be read. Report them to an administrator of the
+   * platform.
+   */
+  unreadable: string[];
+  total: ListTotal | null;
+}
+
+/** One page of a list that also tells how many items there are. */
 export interface CountedPagePlatformInstance {
   /** Items in the order of the list. */
   items: (Instance & {
       /** Owner of the instance. */
       tenant_id: TenantId;
     })[];
+  /** Send it as `cursor` to get the next page; null at the end. */
+  next_cursor: string | null;
+  /**
+   * Ids of items of this page that exist and whose stored records cannot be read. Report them to an administrator of the
+   * platform.
+   */
+  unreadable: string[];
+  total: ListTotal | null;
+}
+
+/** One page of a list that also tells how many items there are. */
+export interface CountedPagePlatformStorage {
+  /** Items in the order of the list. */
+  items: (Storage & {
+      /** Owner of the storage. */
+      tenant_id: TenantId;
+    })[];
+  /** Send it as `cursor` to get the next page; null at the end. */
+  next_cursor: string | null;
+  /**
+   * Ids of items of this page that exist and whose stored records cannot be read. Report them to an administrator of the
+   * platform.
+   */
+  unreadable: string[];
+  total: ListTotal | null;
+}
+
+/** One page of a list that also tells how many items there are. */
+export interface CountedPageStorage {
+  /** Items in the order of the list. */
+  items: Storage[];
   /** Send it as `cursor` to get the next page; null at the end. */
   next_cursor: string | null;
   /**
@@ -1784,11 +1829,7 @@ export interface JobExplanation {
   job_id: JobId;
   /** Current state. */
   state: JobState;
-  /**
-   * The first rule that stops the job: `tenant_suspended`, `budget_exhausted`, `allowance_expired`, `not_before`, `quota`,
-   * `model_missing`, `no_unit`, `group_node`, `gathering_gang`, `reserved_for_gang`, `urgent_spent`, `behind_own`, `behind_share`, `quantum` or `busy`. Null if the job does not wait.
-   */
-  code: string | null;
+  code: JobExplanationCode | null;
   /** The rule in a sentence for a person, or null. */
   message: string | null;
   /** When the rule is expected not to stop the job any more, or null. */
@@ -1808,6 +1849,24 @@ export interface JobExplanation {
   /** Other ways to run the job: with a higher level (`PATCH /v1/jobs/{id}`), or as a new job in another pool. */
   elsewhere: JobsAlternative[];
 }
+
+/** The first rule that stops a job. */
+export type JobExplanationCode =
+  | "tenant_suspended"
+  | "budget_exhausted"
+  | "allowance_expired"
+  | "not_before"
+  | "quota"
+  | "model_missing"
+  | "no_unit"
+  | "group_node"
+  | "gathering_gang"
+  | "reserved_for_gang"
+  | "urgent_spent"
+  | "behind_own"
+  | "behind_share"
+  | "quantum"
+  | "busy";
 
 /** Workers that run a job together, each with a rank. */
 export interface JobGang {
@@ -2730,12 +2789,91 @@ export interface OperationProgress {
   phase: string | null;
   /** Completed share in percent; null if it is not known. */
   percent: number | null;
-  /** Machine-readable reason why the operation waits, or null. */
-  reason: string | null;
+  reason: OperationReason | null;
   /** The reason in a sentence for a person, or null. */
   message: string | null;
   [member: string]: unknown;
 }
+
+/** Why an operation waits: the reasons of instances, then those of storages. New ones may be added. */
+export type OperationReason =
+  | "allowance_expired"
+  | "budget_exhausted"
+  | "claim_rejected"
+  | "cluster_unreachable"
+  | "terminating"
+  | "idle_stopped"
+  | "internal"
+  | "node_lost"
+  | "quota_exceeded"
+  | "recalled"
+  | "removed_from_unit"
+  | "queued"
+  | "restored"
+  | "secret_unreadable"
+  | "stock_exhausted"
+  | "stock_unavailable"
+  | "storage_elsewhere"
+  | "storage_not_available"
+  | "storage_not_found"
+  | "storage_not_mountable"
+  | "storage_unavailable"
+  | "stopped_by_administrator"
+  | "template_rejected"
+  | "tenant_suspended"
+  | "unit_gone"
+  | "unit_lost"
+  | "unit_occupied"
+  | "waiting_for_secrets"
+  | "scheduling"
+  | "unschedulable"
+  | "node_cordoned"
+  | "preempted"
+  | "place_lost"
+  | "unsupported_allocation"
+  | "invalid_spec"
+  | "deleting"
+  | "holding"
+  | "claimed"
+  | "idle"
+  | "waiting_for_place"
+  | "waiting_for_storage"
+  | "handing_over"
+  | "starting"
+  | "running"
+  | "restarting"
+  | "container_restarting"
+  | "probe_failing"
+  | "stopping"
+  | "start_failed"
+  | "image_pull_failed"
+  | "image_pull_denied"
+  | "invalid_image_name"
+  | "container_config_error"
+  | "container_exited"
+  | "probe_failed"
+  | "start_timeout"
+  | "no_place"
+  | "storage_missing"
+  | "storage_forbidden"
+  | "invalid_template"
+  | "pod_rejected"
+  | "runtime_unavailable"
+  | "unknown"
+  | "volume_requested"
+  | "volume_accepted"
+  | "volume_pending"
+  | "volume_growing"
+  | "volume_failed"
+  | "volume_lost"
+  | "volume_deleting"
+  | "cluster_unavailable"
+  | "cluster_refused"
+  | "bucket_emptying"
+  | "bucket_lost"
+  | "bucket_name_taken"
+  | "object_store_unavailable"
+  | "object_store_refused";
 
 /** The state of an operation. */
 export type OperationState = "pending" | "running" | "succeeded" | "failed" | "cancelled";
@@ -2928,19 +3066,6 @@ export interface PageInvitation {
 }
 
 /** One page of a list. */
-export interface PageJob {
-  /** Items in the order of the list. */
-  items: Job[];
-  /** Send it as `cursor` to get the next page; null at the end. */
-  next_cursor: string | null;
-  /**
-   * Ids of items of this page that exist and whose stored records cannot be read. Report them to an administrator of the
-   * platform.
-   */
-  unreadable: string[];
-}
-
-/** One page of a list. */
 export interface PageJobAttempt {
   /** Items in the order of the list. */
   items: JobAttempt[];
@@ -3087,22 +3212,6 @@ export interface PagePlatformBudget {
 export interface PagePlatformQuota {
   /** Items in the order of the list. */
   items: PlatformQuota[];
-  /** Send it as `cursor` to get the next page; null at the end. */
-  next_cursor: string | null;
-  /**
-   * Ids of items of this page that exist and whose stored records cannot be read. Report them to an administrator of the
-   * platform.
-   */
-  unreadable: string[];
-}
-
-/** One page of a list. */
-export interface PagePlatformStorage {
-  /** Items in the order of the list. */
-  items: (Storage & {
-      /** Owner of the storage. */
-      tenant_id: TenantId;
-    })[];
   /** Send it as `cursor` to get the next page; null at the end. */
   next_cursor: string | null;
   /**
@@ -3298,19 +3407,6 @@ export interface PageStockRow {
 export interface PageStockUnit {
   /** Items in the order of the list. */
   items: StockUnit[];
-  /** Send it as `cursor` to get the next page; null at the end. */
-  next_cursor: string | null;
-  /**
-   * Ids of items of this page that exist and whose stored records cannot be read. Report them to an administrator of the
-   * platform.
-   */
-  unreadable: string[];
-}
-
-/** One page of a list. */
-export interface PageStorage {
-  /** Items in the order of the list. */
-  items: Storage[];
   /** Send it as `cursor` to get the next page; null at the end. */
   next_cursor: string | null;
   /**

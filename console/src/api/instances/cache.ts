@@ -1,17 +1,25 @@
 import type { InfiniteData, QueryClient } from "@tanstack/react-query";
 import type { CountedPageInstance, Instance, InstanceId, InstanceState } from "@/api/generated/types";
+import { type Compare, sorted, withNew, without } from "@/api/in-place";
 import { compareTimes } from "@/lib/time";
+
+export type InstanceSort = "created_at" | "-created_at" | "name" | "-name";
 
 export interface InstanceFilter {
   states?: InstanceState[] | undefined;
   /** What the name contains, in any case. */
   name?: string | undefined;
+  /** Newest first if absent. */
+  sort?: InstanceSort | undefined;
 }
 
 export const keys = {
   lists: ["instances"] as const,
-  list: ({ states, name }: InstanceFilter) =>
-    ["instances", { ...(states?.length && { states }), ...(name && { name }) }] as const,
+  list: ({ states, name, sort }: InstanceFilter) =>
+    [
+      "instances",
+      { ...(states?.length && { states }), ...(name && { name }), ...(sort && { sort }) },
+    ] as const,
   one: (id: InstanceId) => ["instance", id] as const,
 };
 
@@ -80,9 +88,19 @@ const matches = ({ states, name }: InstanceFilter, it: Instance) =>
   (!states?.length || states.includes(it.state)) &&
   (!name || it.name.toLowerCase().includes(name.toLowerCase()));
 
+const byName: Compare<Instance> = (a, b) => {
+  const [one, other] = [a.name.toLowerCase(), b.name.toLowerCase()];
+  return one === other ? 0 : one < other ? -1 : 1;
+};
+const orders: Record<InstanceSort, Compare<Instance>> = {
+  created_at: sorted("created_at", () => 0),
+  "-created_at": sorted("-created_at", () => 0),
+  name: sorted("name", byName),
+  "-name": sorted("-name", byName),
+};
+
 /**
- * The list with the instance in its place: ids sort by their creation, newest first. One that stopped matching the
- * filter stays until the list is read again, so that a press does not take its row away.
+ * The list with the instance in its place. One that stopped matching the filter stays until the list is read again, so that a press does not take its row away.
  */
 function withInstance(data: Lists, filter: InstanceFilter, it: Instance): Lists {
   const has = data.pages.some((page) => page.items.some((other) => other.id === it.id));
@@ -94,32 +112,17 @@ function withInstance(data: Lists, filter: InstanceFilter, it: Instance): Lists 
         items: page.items.map((other) => (other.id === it.id ? it : other)),
       })),
     };
-  if (!matches(filter, it)) return data;
-  const at = data.pages.findIndex(
-    (page) => page.next_cursor === null || page.items.some((other) => other.id < it.id),
-  );
-  if (at < 0) return data;
-  return {
-    ...data,
-    pages: data.pages.map((page, i) => {
-      if (i !== at) return page;
-      const index = page.items.findIndex((other) => other.id < it.id);
-      return { ...page, items: page.items.toSpliced(index < 0 ? page.items.length : index, 0, it) };
-    }),
-  };
+  return matches(filter, it) ? withNew(data, it, orders[filter.sort ?? "-created_at"]) : data;
 }
 
 /** It does not exist any more. */
 export function dropInstance(client: QueryClient, id: InstanceId) {
   gone.add(id);
   for (const [key] of lists(client))
-    client.setQueryData<Lists>(
-      key,
-      (data) =>
-        data && {
-          ...data,
-          pages: data.pages.map((page) => ({ ...page, items: page.items.filter((it) => it.id !== id) })),
-        },
+    client.setQueryData<Lists>(key, (data) =>
+      data?.pages.some((page) => page.items.some((it) => it.id === id))
+        ? without(data, (it: Instance) => it.id === id)
+        : data,
     );
   void client.invalidateQueries({ queryKey: keys.one(id) });
 }

@@ -6,7 +6,7 @@ import { type InstanceFilter, keys, newest, newestPage } from "./cache";
 
 const PAGE = 100;
 
-/** The tenant's instances, newest first. */
+/** The tenant's instances, newest first if the filter names no order. */
 export const instances = (filter: InstanceFilter = {}) =>
   infiniteQueryOptions({
     queryKey: keys.list(filter),
@@ -20,7 +20,9 @@ export const instances = (filter: InstanceFilter = {}) =>
               limit: PAGE,
               ...(filter.states?.length && { state: filter.states }),
               ...(filter.name && { name: filter.name }),
-              ...(pageParam && { cursor: pageParam }),
+              ...(filter.sort && { sort: filter.sort }),
+              // the first page tells the number of all
+              ...(pageParam ? { cursor: pageParam } : { include: ["total" as const] }),
             },
           },
           { signal },

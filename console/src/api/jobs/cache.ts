@@ -1,27 +1,45 @@
 import type { InfiniteData, QueryClient } from "@tanstack/react-query";
-import type { Job, JobId, JobKind, JobLevel, JobState, PageJob } from "@/api/generated/types";
+import type { CountedPageJob, Job, JobId, JobKind, JobLevel, JobState } from "@/api/generated/types";
+import { type Compare, sorted, withNew, without } from "@/api/in-place";
+import { parseAmount } from "@/lib/money";
+import { compareTimes } from "@/lib/time";
+
+export type JobSort = "created_at" | "-created_at" | "ended_at" | "-ended_at" | "cost" | "-cost";
 
 export interface JobFilter {
-  state?: JobState | undefined;
+  /** Any if there is none. */
+  states?: readonly JobState[] | undefined;
   kind?: JobKind | undefined;
   level?: JobLevel | undefined;
   group?: string | undefined;
+  sort?: JobSort | undefined;
 }
 
 export const jobKeys = {
   lists: ["jobs"] as const,
-  list: ({ state, kind, level, group }: JobFilter) =>
+  list: ({ states, kind, level, group, sort }: JobFilter) =>
     [
       "jobs",
-      { ...(state && { state }), ...(kind && { kind }), ...(level && { level }), ...(group && { group }) },
+      {
+        ...(states?.length && { states }),
+        ...(kind && { kind }),
+        ...(level && { level }),
+        ...(group && { group }),
+        ...(sort && { sort }),
+      },
     ] as const,
   one: (id: JobId) => ["job", id] as const,
   artifacts: (id: JobId) => ["artifacts", id] as const,
 };
 
-export type JobLists = InfiniteData<PageJob, string | null>;
+export type JobLists = InfiniteData<CountedPageJob, string | null>;
 
-const ended = new Set<JobState>(["succeeded", "failed", "cancelled", "expired"]);
+/** States of jobs that have a worker. */
+export const moving = ["assigned", "running", "cancelling"] as const satisfies JobState[];
+/** How jobs end. */
+export const ends = ["succeeded", "failed", "cancelled", "expired"] as const satisfies JobState[];
+
+const ended = new Set<JobState>(ends);
 export const hasEnded = ({ state }: Pick<Job, "state">) => ended.has(state);
 
 /**
@@ -69,35 +87,42 @@ function write(client: QueryClient, it: Job) {
     client.setQueryData<JobLists>(key, (data) => data && withJob(data, key[1] as JobFilter, it));
 }
 
-const matches = ({ state, kind, level, group }: JobFilter, it: Job) =>
-  (!state || it.state === state) &&
+const matches = ({ states, kind, level, group }: JobFilter, it: Job) =>
+  (!states?.length || states.includes(it.state)) &&
   (!kind || it.kind === kind) &&
   (!level || it.level === level) &&
   (!group || it.group === group);
 
-/** The list with the job in its place: ids sort by their creation, newest first. One that stopped matching leaves it. */
+const byEnd: Compare<Job> = (a, b) => {
+  if (!a.ended_at || !b.ended_at) return Number(!a.ended_at) - Number(!b.ended_at);
+  return compareTimes(a.ended_at, b.ended_at);
+};
+const byCost: Compare<Job> = (a, b) => {
+  const [one, other] = [a, b].map(({ cost }) => parseAmount(cost?.amount ?? "0"));
+  return one === other ? 0 : (one ?? 0) < (other ?? 0) ? -1 : 1;
+};
+const orders: Record<JobSort, Compare<Job>> = {
+  created_at: sorted("created_at", () => 0),
+  "-created_at": sorted("-created_at", () => 0),
+  ended_at: sorted("ended_at", byEnd),
+  "-ended_at": sorted("-ended_at", byEnd),
+  cost: sorted("cost", byCost),
+  "-cost": sorted("-cost", byCost),
+};
+
+/** The list with the job in its place. One that stopped matching leaves it. */
 export function withJob(data: JobLists, filter: JobFilter, it: Job): JobLists {
   const has = data.pages.some((page) => page.items.some((other) => other.id === it.id));
-  const change = (at: (items: Job[], index: number) => Job[]): JobLists => ({
-    ...data,
-    pages: data.pages.map((page, index) => ({ ...page, items: at(page.items, index) })),
-  });
+  if (has && !matches(filter, it)) return without(data, (other: Job) => other.id === it.id);
   if (has)
-    return change((items) =>
-      matches(filter, it)
-        ? items.map((other) => (other.id === it.id ? it : other))
-        : items.filter((other) => other.id !== it.id),
-    );
-  if (!matches(filter, it)) return data;
-  const page = data.pages.findIndex(
-    ({ next_cursor, items }) => next_cursor === null || items.some((other) => other.id < it.id),
-  );
-  if (page < 0) return data;
-  return change((items, index) => {
-    if (index !== page) return items;
-    const place = items.findIndex((other) => other.id < it.id);
-    return items.toSpliced(place < 0 ? items.length : place, 0, it);
-  });
+    return {
+      ...data,
+      pages: data.pages.map((page) => ({
+        ...page,
+        items: page.items.map((other) => (other.id === it.id ? it : other)),
+      })),
+    };
+  return matches(filter, it) ? withNew(data, it, orders[filter.sort ?? "-created_at"]) : data;
 }
 
 /** What a press is expected to do is shown at once. Returns what puts it back after a refusal. */

@@ -4,7 +4,7 @@ import { getJob } from "@/api/generated/operations";
 import type { Job, JobId } from "@/api/generated/types";
 import { onEvents, onLive } from "@/api/live";
 import { modelsKey } from "@/api/models";
-import { askedAt, type JobLists, jobKeys, putJob } from "./cache";
+import { askedAt, type JobLists, jobKeys, moving, putJob } from "./cache";
 
 /** Events that come together are answered by one reading. */
 const TOGETHER = 30;
@@ -13,7 +13,7 @@ const LOOK = 2000;
 /** Above this many the lists are read instead. */
 const MANY = 8;
 
-const moves = new Set<Job["state"]>(["assigned", "running", "cancelling"]);
+const moves = new Set<Job["state"]>(moving);
 
 const active = (client: QueryClient, queryKey: readonly unknown[]) =>
   client.getQueryCache().findAll({ queryKey, type: "active" }).length > 0;
@@ -60,11 +60,11 @@ export function followJobs(client: QueryClient): () => void {
   });
   const look = setInterval(() => {
     if (document.hidden) return;
-    const moving = movingShown(client);
+    const ids = movingShown(client);
     // of many, one reading of those that run tells how far they are
-    if (moving.length > MANY)
-      return void client.invalidateQueries({ queryKey: jobKeys.list({ state: "running" }), exact: true });
-    for (const id of moving) wanted.add(id);
+    if (ids.length > MANY)
+      return void client.invalidateQueries({ queryKey: jobKeys.list({ states: moving }), exact: true });
+    for (const id of ids) wanted.add(id);
     if (wanted.size > 0) soon();
   }, LOOK);
   const stopLive = onLive(() => {

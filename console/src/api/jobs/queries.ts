@@ -15,24 +15,26 @@ import {
 } from "@/api/generated/operations";
 import type { JobId, JobState, NewJob } from "@/api/generated/types";
 import { inTurn } from "@/lib/turns";
-import { askedAt, type JobFilter, jobKeys, newestJob } from "./cache";
+import { askedAt, ends, type JobFilter, jobKeys, moving, newestJob } from "./cache";
 
 const PAGE = 50;
 
-/** The tenant's jobs, newest first. */
+/** The tenant's jobs, newest first if the filter names no order. */
 export const jobs = (filter: JobFilter = {}) =>
   infiniteQueryOptions({
     queryKey: jobKeys.list(filter),
     queryFn: async ({ pageParam, signal, client }) => {
       const asked = askedAt();
-      const { state, kind, level, group } = filter;
+      const { states, kind, level, group, sort } = filter;
       const query = {
         limit: PAGE,
-        ...(state && { state }),
+        ...(states?.length && { state: [...states] }),
         ...(kind && { kind }),
         ...(level && { level }),
         ...(group && { group }),
-        ...(pageParam && { cursor: pageParam }),
+        ...(sort && { sort }),
+        // the first page tells the number of all
+        ...(pageParam ? { cursor: pageParam } : { include: ["total" as const] }),
       };
       const page = await call(listJobs, { query }, { signal });
       return { ...page, items: page.items.map((it) => newestJob(client, it, asked)) };
@@ -52,8 +54,19 @@ export const jobStates = [
   "expired",
 ] as const satisfies JobState[];
 
-/** States of jobs that have not ended. The API filters by one at a time. */
-export const openStates = ["running", "cancelling", "assigned", "queued"] as const;
+/** Jobs that have a worker. */
+export const movingJobs = jobs({ states: moving });
+
+export const waitingJobs = jobs({ states: ["queued"] });
+
+/** Jobs that made pictures, newest first. */
+export const pictureJobs = jobs({ states: ["succeeded"], kind: "generation" });
+
+export const trainings = (state: JobState | undefined) =>
+  jobs({ kind: "training", ...(state && { states: [state] }) });
+
+/** Jobs that have ended, the last one first. */
+export const endedJobs = { states: ends, sort: "-ended_at" } as const satisfies JobFilter;
 
 export const job = (id: JobId) =>
   queryOptions({

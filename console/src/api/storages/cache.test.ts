@@ -6,7 +6,7 @@ import { dropStorage, keys, knownStorages, newestPage, putStorage } from "./cach
 const make = (id: string, updated_at: string, more: Partial<Storage> = {}) =>
   ({ id, updated_at, state: "available", ...more }) as Storage;
 
-const page = (...items: Storage[]) => ({ items, next_cursor: null, unreadable: [] });
+const page = (...items: Storage[]) => ({ items, next_cursor: null, unreadable: [], total: null });
 
 function known(...items: Storage[]) {
   const client = new QueryClient();

@@ -1,10 +1,22 @@
 import type { InfiniteData, QueryClient, QueryKey } from "@tanstack/react-query";
-import type { PageStorage, Storage, StorageId, StorageKind, StorageState } from "@/api/generated/types";
+import type {
+  CountedPageStorage,
+  Storage,
+  StorageId,
+  StorageKind,
+  StorageState,
+} from "@/api/generated/types";
 import { compareTimes } from "@/lib/time";
 
+export type StorageSort = "created_at" | "-created_at" | "name" | "-name" | "size_gib" | "-size_gib";
+
 export interface StorageFilter {
-  state?: StorageState | undefined;
+  states?: readonly StorageState[] | undefined;
   kind?: StorageKind | undefined;
+  /** What the name contains, in any case. */
+  name?: string | undefined;
+  /** Newest first if absent. */
+  sort?: StorageSort | undefined;
 }
 
 export const keys = {
@@ -12,13 +24,22 @@ export const keys = {
   lists: ["storages"] as const,
   all: ["storages", "all"] as const,
   pages: ["storages", "pages"] as const,
-  page: ({ state, kind }: StorageFilter) =>
-    ["storages", "pages", { ...(state && { state }), ...(kind && { kind }) }] as const,
+  page: ({ states, kind, name, sort }: StorageFilter) =>
+    [
+      "storages",
+      "pages",
+      {
+        ...(states?.length && { states }),
+        ...(kind && { kind }),
+        ...(name && { name }),
+        ...(sort && { sort }),
+      },
+    ] as const,
   one: (id: StorageId) => ["storage", id] as const,
   quota: ["storage-quota"] as const,
 };
 
-type Pages = InfiniteData<PageStorage, string | null>;
+type Pages = InfiniteData<CountedPageStorage, string | null>;
 
 /** Deleted ones: an answer that was on its way does not bring them back. */
 const gone = new Set<StorageId>();
@@ -44,7 +65,7 @@ export function newest(client: QueryClient, answer: Storage): Storage {
 }
 
 /** An answer of the list, with what has become known since it was asked for. */
-export const newestPage = (client: QueryClient, page: PageStorage): PageStorage => ({
+export const newestPage = (client: QueryClient, page: CountedPageStorage): CountedPageStorage => ({
   ...page,
   items: page.items.filter((it) => !gone.has(it.id)).map((it) => newest(client, it)),
 });

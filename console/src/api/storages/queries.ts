@@ -12,7 +12,7 @@ import { keys, newest, newestPage, type StorageFilter } from "./cache";
 
 const PAGE = 100;
 
-/** The tenant's storages, newest first. */
+/** The tenant's storages, newest first if the filter names no order. */
 export const storagePages = (filter: StorageFilter = {}) =>
   infiniteQueryOptions({
     queryKey: keys.page(filter),
@@ -21,7 +21,17 @@ export const storagePages = (filter: StorageFilter = {}) =>
         client,
         await call(
           listStorages,
-          { query: { limit: PAGE, ...filter, ...(pageParam && { cursor: pageParam }) } },
+          {
+            query: {
+              limit: PAGE,
+              ...(filter.states?.length && { state: [...filter.states] }),
+              ...(filter.kind && { kind: filter.kind }),
+              ...(filter.name && { name: filter.name }),
+              ...(filter.sort && { sort: filter.sort }),
+              // the first page tells the number of all
+              ...(pageParam ? { cursor: pageParam } : { include: ["total" as const] }),
+            },
+          },
           { signal },
         ),
       ),

@@ -1,7 +1,7 @@
 import { useQueries } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense, useEffect, useRef } from "react";
-import { artifacts, jobs } from "@/api/jobs/queries";
+import { artifacts, pictureJobs } from "@/api/jobs/queries";
 import { useLoadedPages } from "@/api/query";
 import { useWhyNot } from "@/app/roles";
 import { isPicture } from "@/domain/jobs/picture";
@@ -20,7 +20,7 @@ export function GalleryPage() {
   const reason = useWhyNot("jobs.write");
   const { picture } = route.useSearch();
   const navigate = route.useNavigate();
-  const list = useLoadedPages(jobs({ state: "succeeded", kind: "generation" }));
+  const list = useLoadedPages(pictureJobs);
   const items = list.data.pages.flatMap((page) => page.items);
   // what was asked for by the tiles that have been seen, without asking for more
   const made = useQueries({ queries: items.map((it) => ({ ...artifacts(it.id), enabled: false })) });

@@ -1,8 +1,10 @@
 import { getRouteApi } from "@tanstack/react-router";
 import type { InstanceState } from "@/api/generated/types";
-import type { InstanceFilter } from "@/api/instances/cache";
+import type { InstanceFilter, InstanceSort } from "@/api/instances/cache";
+import type { InstanceSearch } from "@/domain/instances/filter";
 import { useText } from "@/i18n";
 import { FilterLinks } from "@/ui/filter-links";
+import { OrderSelect } from "@/ui/order-select";
 import { SearchField } from "@/ui/search-field";
 
 const route = getRouteApi("/_app/instances/");
@@ -21,8 +23,12 @@ export function Filter({ filter }: { filter: InstanceFilter }) {
     stopped: t("instances.stopped"),
     deleting: t("instances.deleting"),
   };
-  const name = filter.name || undefined;
   const asked = filter.states?.join(",") ?? "";
+  /** Those that are left out are as before. */
+  const search = (change: InstanceSearch): InstanceSearch => {
+    const { name, state, sort } = { name: filter.name, state: asked, sort: filter.sort, ...change };
+    return { ...(name && { name }), ...(state && { state }), ...(sort && { sort }) };
+  };
   const choices: InstanceState[][] = [[], ...offered.map((state) => [state])];
   if (!choices.some((choice) => choice.join(",") === asked)) choices.push(filter.states ?? []);
   return (
@@ -30,12 +36,7 @@ export function Filter({ filter }: { filter: InstanceFilter }) {
       <SearchField
         label={t("instances.filterName")}
         value={filter.name ?? ""}
-        onChange={(next) =>
-          void navigate({
-            search: { ...(next && { name: next }), ...(asked && { state: asked }) },
-            replace: true,
-          })
-        }
+        onChange={(name) => void navigate({ search: search({ name }), replace: true })}
       />
       <FilterLinks
         label={t("instances.filterState")}
@@ -44,9 +45,19 @@ export function Filter({ filter }: { filter: InstanceFilter }) {
           return {
             label: choice.map((one) => words[one]).join(" + ") || t("instances.allStates"),
             chosen: state === asked,
-            link: { to: "/instances", search: { ...(name && { name }), ...(state && { state }) } },
+            link: { to: "/instances", search: search({ state }) },
           };
         })}
+      />
+      <OrderSelect<InstanceSort>
+        value={filter.sort ?? "-created_at"}
+        choices={[
+          { value: "-created_at", label: t("instances.newest") },
+          { value: "created_at", label: t("instances.oldest") },
+          { value: "name", label: t("instances.byName") },
+          { value: "-name", label: t("instances.byNameDown") },
+        ]}
+        onChange={(sort) => void navigate({ search: search({ sort }), replace: true })}
       />
     </div>
   );

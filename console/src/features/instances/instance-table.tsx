@@ -1,7 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import { clsx } from "clsx";
 import type { ReactNode } from "react";
-import type { Instance, InstanceId } from "@/api/generated/types";
+import type { Instance, InstanceId, ListTotal } from "@/api/generated/types";
 import type { EndedRuns } from "@/api/instances/queries";
 import { InstanceMenu } from "@/domain/instances/menu";
 import { OpenLink } from "@/domain/instances/open-link";
@@ -9,6 +9,8 @@ import { RunStrip } from "@/domain/instances/run-strip";
 import { StateCell } from "@/domain/instances/state-cell";
 import { RunCell } from "@/domain/instances/ticking";
 import { useText } from "@/i18n";
+import { useFormat } from "@/lib/format";
+import { useListTotal } from "@/lib/list-total";
 import { useNarrow, useWide } from "@/lib/narrow";
 import { type Column, Table } from "@/ui/table";
 
@@ -20,6 +22,8 @@ interface Props {
   /** Absent for those who may not do anything with them. */
   onChoose: ((chosen: ReadonlySet<InstanceId>) => void) | undefined;
   empty: ReactNode;
+  /** Of all pages. */
+  total: ListTotal | null | undefined;
   isLoadingMore: boolean;
   onEnd: (() => void) | undefined;
 }
@@ -31,10 +35,13 @@ export function InstanceTable({
   chosen,
   onChoose,
   empty,
+  total,
   isLoadingMore,
   onEnd,
 }: Props) {
   const { t } = useText();
+  const { number } = useFormat();
+  const all = useListTotal()(onEnd && total, items.length);
   const isWide = useWide();
   const isNarrow = useNarrow();
   const choose = (id: InstanceId, on: boolean) => {
@@ -124,9 +131,11 @@ export function InstanceTable({
         <span className="num">
           {isLoadingMore
             ? t("instances.loadingMore")
-            : onEnd
-              ? t("instances.shownMore", { count: items.length })
-              : t("instances.shownOf", { count: items.length })}
+            : all
+              ? t("instances.shownTotal", { shown: number(items.length), total: all })
+              : onEnd
+                ? t("instances.shownMore", { count: items.length })
+                : t("instances.shownOf", { count: items.length })}
         </span>
       }
       narrow={(it) => (

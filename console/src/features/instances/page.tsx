@@ -79,6 +79,7 @@ export function InstancesPage() {
         chosen={chosen}
         onChoose={reason ? undefined : setChosen}
         empty={isFiltered ? <NoneFound /> : <NoInstances reason={reason} />}
+        total={list.data.pages[0]?.total}
         isLoadingMore={list.isFetchingNextPage}
         onEnd={list.hasNextPage ? () => void list.fetchNextPage() : undefined}
       />

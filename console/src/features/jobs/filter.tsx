@@ -1,44 +1,47 @@
-import { Link } from "@tanstack/react-router";
-import { clsx } from "clsx";
+import { useNavigate } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
 import type { JobState } from "@/api/generated/types";
-import type { JobFilter } from "@/api/jobs/cache";
+import { ends, type JobSort } from "@/api/jobs/cache";
+import { type JobSearch, statesOf } from "@/domain/jobs/filter";
 import { useText } from "@/i18n";
+import { FilterLinks } from "@/ui/filter-links";
+import { OrderSelect } from "@/ui/order-select";
 
 const KindAndLevel = lazy(() => import("./kind-and-level"));
 
-const ends = ["succeeded", "failed", "cancelled", "expired"] as const satisfies JobState[];
-
-export function Filter({ filter }: { filter: JobFilter }) {
+export function Filter({ search }: { search: JobSearch }) {
   const { t } = useText();
-  const states: (JobState | undefined)[] = [undefined, ...ends];
-  if (filter.state && !states.includes(filter.state)) states.push(filter.state);
+  const navigate = useNavigate();
+  const asked = statesOf(search.state);
+  // several can be given in the address
+  const choices: (readonly JobState[])[] = [[], ...ends.map((state) => [state])];
+  if (!choices.some((choice) => choice.join(",") === asked.join(","))) choices.push(asked);
   return (
     <div className="flex flex-wrap items-center gap-x-3 gap-y-2 max-md:w-full">
-      <nav
-        aria-label={t("jobs.filterState")}
-        className="-mx-1 flex max-w-full gap-1 overflow-x-auto px-1 py-1 text-sm"
-      >
-        {states.map((state) => (
-          <Link
-            key={state ?? "all"}
-            to="/jobs"
-            search={{ ...filter, state }}
-            replace
-            aria-current={filter.state === state ? "true" : undefined}
-            className={clsx(
-              "flex h-7 shrink-0 items-center whitespace-nowrap rounded-md px-2.5 max-md:h-9",
-              filter.state === state
-                ? "bg-wash font-medium text-ink"
-                : "text-ink-2 hover:bg-wash hover:text-ink",
-            )}
-          >
-            {state ? t(`jobs.${state}`) : t("jobs.all")}
-          </Link>
-        ))}
-      </nav>
+      <FilterLinks
+        label={t("jobs.filterState")}
+        links={choices.map((choice) => {
+          const state = choice.join(",");
+          return {
+            label: choice.map((one) => t(`jobs.${one}`)).join(" + ") || t("jobs.all"),
+            chosen: state === asked.join(","),
+            link: { to: "/jobs", search: { ...search, state: state || undefined } },
+          };
+        })}
+      />
       <Suspense>
-        <KindAndLevel filter={filter} />
+        <KindAndLevel search={search} />
+        <OrderSelect<JobSort>
+          value={search.sort ?? "-ended_at"}
+          choices={[
+            { value: "-ended_at", label: t("jobs.endedLast") },
+            { value: "-created_at", label: t("jobs.newest") },
+            { value: "created_at", label: t("jobs.oldest") },
+            { value: "-cost", label: t("jobs.mostExpensive") },
+            { value: "cost", label: t("jobs.cheapest") },
+          ]}
+          onChange={(sort) => void navigate({ to: "/jobs", search: { ...search, sort }, replace: true })}
+        />
       </Suspense>
     </div>
   );

@@ -1,6 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import type { Job } from "@/api/generated/types";
+import type { Job, ListTotal } from "@/api/generated/types";
 import { pageOf } from "@/domain/jobs/address";
 import { useAsked } from "@/domain/jobs/asked";
 import { CostCell } from "@/domain/jobs/cost";
@@ -9,6 +9,7 @@ import { reasonOf, standingOf } from "@/domain/jobs/standing";
 import { Thumb } from "@/domain/jobs/thumb";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
+import { useListTotal } from "@/lib/list-total";
 import { formatDuration } from "@/lib/time";
 import { StateMark } from "@/ui/state";
 import { type Column, Table } from "@/ui/table";
@@ -16,13 +17,17 @@ import { type Column, Table } from "@/ui/table";
 interface Props {
   items: readonly Job[];
   empty: ReactNode;
+  /** Of all pages. */
+  total: ListTotal | null | undefined;
   isLoadingMore: boolean;
   onEnd: (() => void) | undefined;
 }
 
 /** Jobs that have ended, newest first. */
-export function JobTable({ items, empty, isLoadingMore, onEnd }: Props) {
+export function JobTable({ items, empty, total, isLoadingMore, onEnd }: Props) {
   const { t } = useText();
+  const { number } = useFormat();
+  const all = useListTotal()(onEnd && total, items.length);
   const columns: Column<Job>[] = [
     {
       key: "picture",
@@ -56,9 +61,11 @@ export function JobTable({ items, empty, isLoadingMore, onEnd }: Props) {
         <span className="num">
           {isLoadingMore
             ? t("jobs.loadingMore")
-            : onEnd
-              ? t("jobs.shownMore", { count: items.length })
-              : t("jobs.shownOf", { count: items.length })}
+            : all
+              ? t("jobs.shownTotal", { shown: number(items.length), total: all })
+              : onEnd
+                ? t("jobs.shownMore", { count: items.length })
+                : t("jobs.shownOf", { count: items.length })}
         </span>
       }
       narrow={(it) => (

@@ -1,9 +1,9 @@
 import { getRouteApi } from "@tanstack/react-router";
-import { hasEnded } from "@/api/jobs/cache";
-import { jobs, openStates } from "@/api/jobs/queries";
+import { endedJobs, jobs, movingJobs, waitingJobs } from "@/api/jobs/queries";
 import { useLoadedPages } from "@/api/query";
 import { useWhyNot } from "@/app/roles";
 import { JobAnnouncements } from "@/domain/jobs/announcements";
+import { endedFilter } from "@/domain/jobs/filter";
 import { useText } from "@/i18n";
 import { PageHead, Panel, Section } from "@/ui/page";
 import { NewPictures, NoJobs, NoneFound } from "./empty";
@@ -19,44 +19,41 @@ const route = getRouteApi("/_app/jobs/");
 const SHOWN = 30;
 
 function useOpen() {
-  const [running, cancelling, assigned, queued] = openStates;
-  const lists = [
-    useLoadedPages(jobs({ state: running })),
-    useLoadedPages(jobs({ state: cancelling })),
-    useLoadedPages(jobs({ state: assigned })),
-    useLoadedPages(jobs({ state: queued })),
-  ];
+  const lists = [useLoadedPages(movingJobs), useLoadedPages(waitingJobs)] as const;
+  const [running, waiting] = lists.map(({ data, hasNextPage }) => {
+    const { total, items } = data.pages[0] ?? {};
+    // all that are loaded, or as many as the first page tells
+    return (hasNextPage ? total?.count : items?.length) ?? 0;
+  });
   return {
     items: inOrder(lists.flatMap((list) => list.data.pages.flatMap((page) => page.items))),
-    isMore: lists.some((list) => list.hasNextPage),
+    running: running ?? 0,
+    waiting: waiting ?? 0,
+    isMore: lists.some((list) => list.data.pages[0]?.total?.is_exact === false),
   };
 }
 
 export function JobsPage() {
   const { t } = useText();
-  const { why, ...filter } = route.useSearch();
+  const { why, ...search } = route.useSearch();
   const navigate = route.useNavigate();
   const open = useOpen();
-  const list = useLoadedPages(jobs(filter));
-  const all = useLoadedPages(jobs());
+  const list = useLoadedPages(jobs(endedFilter(search)));
+  const all = useLoadedPages(jobs(endedJobs));
   const reason = useWhyNot("jobs.write");
   const items = list.data.pages.flatMap((page) => page.items);
   const newest = all.data.pages.flatMap((page) => page.items);
-  const waiting = open.items.filter((it) => it.state === "queued").length;
-  const running = open.items.length - waiting;
-  const sentence = useSentence(
-    { running, waiting, isMore: open.isMore },
-    { items: newest, isWhole: !all.hasNextPage },
-  );
+  const sentence = useSentence(open, { items: newest, isWhole: !all.hasNextPage });
+  const { sort: _, ...filter } = search;
   const isFiltered = Object.values(filter).some(Boolean);
   const isEmpty = newest.length === 0 && open.items.length === 0;
-  const ended = filter.state ? items : items.filter(hasEnded);
+  const hidden = open.running + open.waiting - SHOWN;
   return (
     <>
       <PageHead title={t("jobs.title")} actions={<NewPictures primary reason={reason} />}>
         {!isEmpty && sentence}
       </PageHead>
-      <JobAnnouncements items={newest} />
+      <JobAnnouncements items={[...open.items, ...newest]} />
       {isEmpty && !isFiltered ? (
         <Panel>
           <NoJobs reason={reason} />
@@ -70,17 +67,16 @@ export function JobsPage() {
                 why={why}
                 onWhy={(id) => void navigate({ search: (old) => ({ ...old, why: id }), replace: true })}
               />
-              {open.items.length > SHOWN && (
-                <p className="num mt-2 text-ink-3 text-xs">
-                  {t("jobs.queueMore", { count: open.items.length - SHOWN })}
-                </p>
+              {hidden > 0 && (
+                <p className="num mt-2 text-ink-3 text-xs">{t("jobs.queueMore", { count: hidden })}</p>
               )}
             </Section>
           )}
-          <Section title={t("jobs.finished")} actions={<Filter filter={filter} />}>
+          <Section title={t("jobs.finished")} actions={<Filter search={search} />}>
             <JobTable
-              items={ended}
+              items={items}
               empty={<NoneFound />}
+              total={list.data.pages[0]?.total}
               isLoadingMore={list.isFetchingNextPage}
               onEnd={list.hasNextPage ? () => void list.fetchNextPage() : undefined}
             />

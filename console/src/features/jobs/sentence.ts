@@ -15,7 +15,7 @@ export function useSentence(
   const { count, costs } = endedSince(all.items, midnight);
   const oldest = all.items.at(-1);
   // jobs that ended today may be on pages that were not read
-  const isCovered = all.isWhole || (oldest && Date.parse(oldest.created_at) < midnight);
+  const isCovered = all.isWhole || (oldest?.ended_at && Date.parse(oldest.ended_at) < midnight);
   const totals = totalOf(costs, (it) => parseAmount(it.amount));
   const cost = totals.size > 0 ? total(totals) : money("0", "USD");
   const waiting = t("jobs.countWaiting", { count: open.waiting });

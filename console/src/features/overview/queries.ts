@@ -35,5 +35,5 @@ export const recentEvents = queryOptions({
 export const failedJobs = queryOptions({
   queryKey: ["jobs", "failed"],
   queryFn: async ({ signal }) =>
-    (await call(listJobs, { query: { state: "failed", limit: 20 } }, { signal })).items,
+    (await call(listJobs, { query: { state: ["failed"], limit: 20 } }, { signal })).items,
 });

@@ -8,6 +8,7 @@ import { storagePages } from "@/api/storages/queries";
 import { useWhyNot } from "@/app/roles";
 import type { StorageAction } from "@/domain/storages/acts";
 import { StorageDialogs } from "@/domain/storages/dialogs";
+import { storageFilter } from "@/domain/storages/filter";
 import { isMoving, standingOf } from "@/domain/storages/standing";
 import { useText } from "@/i18n";
 import { ChangesSaid } from "@/ui/changes-said";
@@ -21,7 +22,7 @@ const route = getRouteApi("/_app/storages/");
 
 export function StoragesPage() {
   const { t } = useText();
-  const filter = route.useSearch();
+  const filter = storageFilter(route.useSearch());
   const list = useLoadedPages(storagePages(filter));
   const { data: known } = useInfiniteQuery(instances());
   const reason = useWhyNot("storages.write");
@@ -29,7 +30,7 @@ export function StoragesPage() {
   const [open, setOpen] = useState<{ action: StorageAction; id: StorageId } | null>(null);
   const items = list.data.pages.flatMap((page) => page.items);
   const unreadable = list.data.pages.flatMap((page) => page.unreadable);
-  const isFiltered = Boolean(filter.kind || filter.state);
+  const isFiltered = Boolean(filter.kind || filter.name || filter.states?.length);
   const isEmpty = items.length === 0 && !isFiltered;
   const chosen = items.find((it) => it.id === open?.id);
   const onAct = (action: StorageAction, { id }: Storage) => setOpen({ action, id });
@@ -52,6 +53,7 @@ export function StoragesPage() {
         instances={known?.pages.flatMap((page) => page.items) ?? []}
         onAct={onAct}
         empty={isFiltered ? <NoneFound /> : <NoStorages reason={reason} />}
+        total={list.data.pages[0]?.total}
         isLoadingMore={list.isFetchingNextPage}
         onEnd={list.hasNextPage ? () => void list.fetchNextPage() : undefined}
       />

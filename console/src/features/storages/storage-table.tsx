@@ -1,11 +1,13 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import type { Instance, Storage } from "@/api/generated/types";
+import type { Instance, ListTotal, Storage } from "@/api/generated/types";
 import type { StorageAction } from "@/domain/storages/acts";
 import { useStorageText } from "@/domain/storages/describe";
 import { StorageMenu } from "@/domain/storages/menu";
 import { StateCell } from "@/domain/storages/state-cell";
 import { useText } from "@/i18n";
+import { useFormat } from "@/lib/format";
+import { useListTotal } from "@/lib/list-total";
 import { useWide } from "@/lib/narrow";
 import { type Column, Table } from "@/ui/table";
 import { MountCell } from "./mount-cell";
@@ -15,12 +17,16 @@ interface Props {
   instances: readonly Instance[];
   onAct: (action: StorageAction, it: Storage) => void;
   empty: ReactNode;
+  /** Of all pages. */
+  total: ListTotal | null | undefined;
   isLoadingMore: boolean;
   onEnd: (() => void) | undefined;
 }
 
-export function StorageTable({ items, instances, onAct, empty, isLoadingMore, onEnd }: Props) {
+export function StorageTable({ items, instances, onAct, empty, total, isLoadingMore, onEnd }: Props) {
   const { t } = useText();
+  const { number } = useFormat();
+  const all = useListTotal()(onEnd && total, items.length);
   const isWide = useWide();
   const menu = (it: Storage) => <StorageMenu it={it} onAct={onAct} />;
   const columns: Column<Storage>[] = [
@@ -81,9 +87,11 @@ export function StorageTable({ items, instances, onAct, empty, isLoadingMore, on
         <span className="num">
           {isLoadingMore
             ? t("storages.loadingMore")
-            : onEnd
-              ? t("storages.shownMore", { count: items.length })
-              : t("storages.shownOf", { count: items.length })}
+            : all
+              ? t("storages.shownTotal", { shown: number(items.length), total: all })
+              : onEnd
+                ? t("storages.shownMore", { count: items.length })
+                : t("storages.shownOf", { count: items.length })}
         </span>
       }
       narrow={(it) => (

@@ -2,7 +2,7 @@ import { getRouteApi } from "@tanstack/react-router";
 import { asCurl } from "@/api/client";
 import { createJob } from "@/api/generated/operations";
 import type { Job, JobState } from "@/api/generated/types";
-import { jobs } from "@/api/jobs/queries";
+import { trainings } from "@/api/jobs/queries";
 import { models } from "@/api/models";
 import { useLoadedPages } from "@/api/query";
 import { JobAnnouncements } from "@/domain/jobs/announcements";
@@ -21,7 +21,7 @@ const states = ["queued", "running", "succeeded", "failed", "cancelled"] as cons
 export function TrainingsPage() {
   const { t } = useText();
   const { state } = route.useSearch();
-  const list = useLoadedPages(jobs({ kind: "training", state }));
+  const list = useLoadedPages(trainings(state));
   const { data: known } = useLoadedPages(models);
   const items = list.data.pages.flatMap((page) => page.items);
   const unreadable = list.data.pages.flatMap((page) => page.unreadable);

@@ -50,6 +50,12 @@ export const jobs = {
   clear: "Clear the filter",
   loadingMore: "Loading more…",
   shownOf: { one: "{count} job", other: "{count} jobs" },
+  shownTotal: "{shown} of {total} jobs",
+  newest: "Newest first",
+  oldest: "Oldest first",
+  endedLast: "Last ended first",
+  mostExpensive: "Most expensive first",
+  cheapest: "Cheapest first",
   shownMore: "{count} loaded, more below",
   emptyTitle: "No job yet",
   emptyHint:

@@ -14,6 +14,8 @@ export const ui = {
   noReading: "No reading",
   chartLabel: "{title}, newest: {values}",
   loading: "Loading",
+  order: "Order",
+  moreThan: "more than {count}",
   oneLess: "One less",
   oneMore: "One more",
   showPassword: "Show the password",

@@ -51,6 +51,12 @@ export const jobs: Full["jobs"] = {
   clear: "清除筛选",
   loadingMore: "正在加载更多…",
   shownOf: { other: "{count} 个任务" },
+  shownTotal: "已显示 {shown} 个，共 {total} 个任务",
+  newest: "最新创建",
+  oldest: "最早创建",
+  endedLast: "最近结束",
+  mostExpensive: "费用从高到低",
+  cheapest: "费用从低到高",
   shownMore: "已加载 {count} 个，下方还有更多",
   emptyTitle: "还没有任务",
   emptyHint:

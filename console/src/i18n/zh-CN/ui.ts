@@ -16,6 +16,8 @@ export const ui: Full["ui"] = {
   noReading: "没有读数",
   chartLabel: "{title}，最新：{values}",
   loading: "加载中",
+  order: "排序",
+  moreThan: "超过 {count}",
   oneLess: "减一",
   oneMore: "加一",
   showPassword: "显示密码",

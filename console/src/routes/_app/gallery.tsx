@@ -1,6 +1,6 @@
 import { createFileRoute } from "@tanstack/react-router";
 import { z } from "zod/mini";
-import { jobs } from "@/api/jobs/queries";
+import { pictureJobs } from "@/api/jobs/queries";
 import { tenantOf } from "@/app/needs-tenant";
 import { GalleryPage } from "@/features/gallery/page";
 import { needWords } from "@/i18n";
@@ -13,7 +13,7 @@ export const Route = createFileRoute("/_app/gallery")({
   beforeLoad: () => needWords("jobs"),
   loader: async ({ context: { client, me } }) => {
     tenantOf(me);
-    await client.ensureInfiniteQueryData(jobs({ state: "succeeded", kind: "generation" }));
+    await client.ensureInfiniteQueryData(pictureJobs);
   },
   component: GalleryPage,
 });

@@ -21,6 +21,7 @@
 
 mod examples;
 mod responses;
+mod router;
 mod schemas;
 
 use serde_json::{Map, Value, json};
@@ -39,6 +40,8 @@ use crate::{
     problem::{FieldError, ProblemDetails, ProblemType},
 };
 
+pub use router::{OpenApiRouter, merge};
+
 /// The service's part of the document's `info`.
 #[derive(Debug, Clone, Copy)]
 pub struct Info {
@@ -54,10 +57,12 @@ pub struct Info {
 /// operation with `security(…)`, keeps it; `security(())` opens an operation.
 ///
 /// # Panics
-/// If an operation declares a problem that is not registered.
+/// If an operation declares a problem that is not registered, or two types have one name.
 #[must_use]
 pub fn finish(document: OpenApi, info: Info) -> OpenApi {
     let mut document = serde_json::to_value(document).expect("a document serializes");
+    let clashes = document.as_object_mut().and_then(|members| members.remove(router::CLASHES));
+    assert!(clashes.is_none(), "several types have one name; give each its own with `as`: {clashes:?}");
     document["info"] = json!({
         "title": info.title,
         "description": info.description,

@@ -1,5 +1,6 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+use utoipa_axum::routes;
 
 use super::*;
 use crate::{Page, PageParams};
@@ -209,4 +210,67 @@ fn examples_are_composed_of_those_of_the_members() {
     let examples = &create["responses"]["409"]["content"]["application/problem+json"]["examples"];
     assert_eq!(examples["name-taken"]["$ref"], "#/components/examples/NameTaken");
     assert_eq!(document["components"]["examples"]["NameTaken"]["value"]["status"], 409);
+}
+
+/// Types and handlers whose schemas have the names of others.
+mod other {
+    use super::*;
+
+    #[derive(Serialize, ToSchema)]
+    pub(super) struct Shelf {
+        /// How many things are on it.
+        things: u8,
+    }
+
+    #[derive(Serialize, ToSchema)]
+    pub(super) struct Cupboard {
+        /// Its only shelf.
+        shelf: Shelf,
+    }
+
+    #[utoipa::path(get, path = "/v1/cupboards", operation_id = "list_cupboards",
+        responses((status = 200, description = "All", body = Cupboard)))]
+    pub(super) async fn list_cupboards() {}
+}
+
+#[derive(Serialize, ToSchema)]
+struct Shelf {
+    /// Where it is.
+    place: String,
+}
+
+#[utoipa::path(get, path = "/v1/shelves", operation_id = "list_shelves",
+    responses((status = 200, description = "All", body = Shelf)))]
+async fn list_shelves() {}
+
+#[utoipa::path(post, path = "/v1/shelves", operation_id = "create_shelf",
+    responses((status = 200, description = "The new one", body = Shelf)))]
+async fn create_shelf() {}
+
+#[test]
+fn two_types_of_one_name_are_refused_wherever_they_meet() {
+    let router = || OpenApiRouter::<()>::new();
+    let shelves = || router().routes(routes!(list_shelves));
+    let cupboards = || router().routes(routes!(other::list_cupboards));
+    let refused = |document: OpenApi| {
+        let finished =
+            std::panic::catch_unwind(|| finish(document, Info { title: "Things", description: "" }));
+        finished.err().map(|panic| *panic.downcast::<String>().unwrap())
+    };
+    let mut merged = shelves().into_openapi();
+    merge(&mut merged, cupboards().into_openapi());
+    for (document, how) in [
+        (shelves().routes(routes!(other::list_cupboards)).into_openapi(), "in one router"),
+        (cupboards().merge(shelves()).into_openapi(), "in two"),
+        (router().merge(shelves().merge(cupboards())).into_openapi(), "further inside"),
+        (merged, "in two documents"),
+    ] {
+        let message = refused(document).unwrap_or_else(|| panic!("{how}: it passes"));
+        assert!(
+            message.contains(r#"["Shelf"]"#) || message.contains(r#"String("Shelf")"#),
+            "{how}: {message}"
+        );
+    }
+    let fine = shelves().merge(router().routes(routes!(create_shelf)));
+    assert_eq!(refused(fine.into_openapi()), None, "one type in two places");
 }

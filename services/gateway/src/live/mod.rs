@@ -13,7 +13,7 @@ mod upstream;
 
 use std::{sync::Arc, time::Duration};
 
-use api::{LastEventId, Problem, ProblemType, Query};
+use api::{LastEventId, Problem, ProblemType, Query, openapi::OpenApiRouter};
 use auth::{HasAuth, User};
 use axum::{
     Router,
@@ -27,7 +27,7 @@ use serde::Deserialize;
 use service::{Streams, event_stream, wants_stream};
 use tokio_util::sync::CancellationToken;
 use utoipa::{IntoParams, OpenApi as _, openapi::OpenApi};
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use crate::state::AppState;
 use follow::Follower;

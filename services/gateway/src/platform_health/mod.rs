@@ -7,13 +7,13 @@ mod model;
 
 use std::time::Duration;
 
-use api::{Json, Problem};
+use api::{Json, Problem, openapi::OpenApiRouter};
 use auth::Admin;
 use axum::{Router, extract::State};
 use moka::future::Cache;
 use service::{Front, Health, health::DependencyKind};
 use utoipa::{OpenApi as _, openapi::OpenApi};
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use crate::{modules::Modules, state::AppState};
 use collect::Collector;

@@ -7,7 +7,7 @@ mod read;
 
 use std::time::Duration;
 
-use api::{Json, Problem, Query};
+use api::{Json, Problem, Query, openapi::OpenApiRouter};
 use auth::Admin;
 use axum::{
     Router,
@@ -24,7 +24,7 @@ use service::{
 };
 use tokio_util::sync::CancellationToken;
 use utoipa::{IntoParams, OpenApi as _, ToSchema, openapi::OpenApi};
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use crate::{modules::Modules, state::AppState};
 use read::Reader;

@@ -4,9 +4,9 @@ pub(crate) mod terminal;
 
 use std::sync::Arc;
 
-use api::Problem;
+use api::{Problem, openapi::OpenApiRouter};
 use ids::{InstanceId, TenantId};
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use crate::{
     cluster::{Cluster, PodRef},

@@ -1,7 +1,10 @@
 //! `/v1/budget` of the tenant, `/v1/platform-budgets` for administrators.
 
 use ::http::StatusCode;
-use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
+use api::{
+    ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply,
+    openapi::OpenApiRouter,
+};
 use audit::{NewAction, Why};
 use auth::{Admin, Member};
 use axum::{extract::State, response::IntoResponse};
@@ -10,7 +13,7 @@ use jiff::{SignedDuration, Timestamp};
 use rust_decimal::Decimal;
 use serde::Serialize;
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     issuer::{issue, judge_budget},

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use api::{Checks, Json, Path, Problem, ProblemType, Query};
+use api::{Checks, Json, Path, Problem, ProblemType, Query, openapi::OpenApiRouter};
 use auth::Caller;
 use axum::extract::State;
 use ids::TenantId;
@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{allowance::Allowance, store};
 use crate::{instance::ReasonCode, quota, state::AppState};

@@ -20,9 +20,8 @@ pub(crate) use issuer::Issuer;
 pub(crate) use metrics::BudgetMetrics;
 pub(crate) use model::{AtLimit, Progress, Times};
 
-use utoipa_axum::router::OpenApiRouter;
-
 use crate::state::AppState;
+use api::openapi::OpenApiRouter;
 
 /// The routes of tenants, administrators and services.
 pub(crate) fn routes() -> OpenApiRouter<AppState> {

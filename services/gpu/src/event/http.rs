@@ -1,6 +1,6 @@
 //! `/v1/events` and `/v1/instances/{id}/events`, as lists and as streams; `/internal/v1/events`, for other services.
 
-use api::{Json, LastEventId, Page, PageParams, Path, Problem, ProblemType, Query};
+use api::{Json, LastEventId, Page, PageParams, Path, Problem, ProblemType, Query, openapi::OpenApiRouter};
 use auth::{Caller, Member};
 use axum::{
     extract::State,
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use service::wants_stream;
 use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     model::{Event, EventType},

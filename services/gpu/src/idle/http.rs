@@ -1,6 +1,6 @@
 //! The call that puts an idle stop off, and the gateway's report of connections.
 
-use api::{Checks, IdempotencyKey, Json, Path, Problem, ProblemType, Reply};
+use api::{Checks, IdempotencyKey, Json, Path, Problem, ProblemType, Reply, openapi::OpenApiRouter};
 use auth::{Caller, Member};
 use axum::extract::State;
 use http::StatusCode;
@@ -8,7 +8,7 @@ use ids::InstanceId;
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::store::{self, ReporterId};
 use crate::{

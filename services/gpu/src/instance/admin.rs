@@ -2,7 +2,7 @@
 
 use api::{
     CountedPage, ETag, Fields, IdempotencyKey, Include, Json, Page, PageParams, Path, Problem, ProblemType,
-    Query, Reply, Several, list::Item, text,
+    Query, Reply, Several, list::Item, openapi::OpenApiRouter, text,
 };
 use audit::{AdminAction, NewAction, Why};
 use auth::{Admin, SubjectToken};
@@ -11,7 +11,7 @@ use http::StatusCode;
 use ids::{InstanceId, TenantId};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     end,

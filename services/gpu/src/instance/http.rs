@@ -2,7 +2,7 @@
 
 use api::{
     CountedPage, ETag, Fields, IdempotencyKey, IfMatch, Include, Json, PageParams, Path, Problem,
-    ProblemType, Query, Reply, Several, list::Item, text,
+    ProblemType, Query, Reply, Several, list::Item, openapi::OpenApiRouter, text,
 };
 use auth::{Member, SubjectToken};
 use axum::{extract::State, response::IntoResponse};
@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     change::InstanceChange,

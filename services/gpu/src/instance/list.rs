@@ -1,5 +1,6 @@
 //! What a list of instances contains, and in which order. Pure.
 
+use api::list::containing;
 use ids::TenantId;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -53,7 +54,6 @@ impl Filter<'_> {
 
     /// Returns the pattern that names match, for `like`.
     pub(super) fn name_pattern(&self) -> Option<String> {
-        let escaped = self.name?.replace('\\', r"\\").replace('%', r"\%").replace('_', r"\_");
-        Some(format!("%{escaped}%"))
+        self.name.map(containing)
     }
 }

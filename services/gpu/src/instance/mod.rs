@@ -35,8 +35,8 @@ mod view;
 
 pub use crate::operation::OperationKind;
 use crate::state::AppState;
+use api::openapi::OpenApiRouter;
 pub use decide::{Action, Step, decide};
-use utoipa_axum::router::OpenApiRouter;
 
 pub use hold::{Hold, HoldEnd};
 pub use idle_stop::{Announced, IdleStop};

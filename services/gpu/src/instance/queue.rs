@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use api::{ErrorChain, Json, Problem, ProblemType};
+use api::{ErrorChain, Json, Problem, ProblemType, openapi::OpenApiRouter};
 use auth::{Member, SubjectToken};
 use axum::extract::State;
 use backon::{BackoffBuilder, ExponentialBuilder};
@@ -16,7 +16,7 @@ use serde::Serialize;
 use service::Workers;
 use tokio::time::{sleep, timeout};
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     claim::places,

@@ -251,6 +251,11 @@ mod tests {
     }
 
     #[test]
+    fn operations_have_each_code() {
+        assert_eq!(api::operation_reason::missing::<ReasonCode>(), Vec::<Value>::new());
+    }
+
+    #[test]
     fn codes_are_the_operators_reasons_in_snake_case() {
         for reason in HeldReason::ALL {
             assert_eq!(wire((*reason).into()), snake_case(reason.as_str()));

@@ -1,11 +1,11 @@
 //! `/v1/platform-isolation`: what the units report, for administrators.
 
-use api::{Json, Problem};
+use api::{Json, Problem, openapi::OpenApiRouter};
 use auth::Admin;
 use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::model::{DatacenterIsolation, summary};
 use crate::state::AppState;

@@ -18,11 +18,12 @@ mod read;
 mod retention;
 mod store;
 
+use api::openapi::OpenApiRouter;
 use std::sync::Arc;
 
 use db::Db;
 use service::Process;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use self::{collector::Collector, objects::Objects};
 use crate::{cluster::Clusters, config::LogArchiveConfig, state::AppState};

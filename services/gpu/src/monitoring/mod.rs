@@ -21,12 +21,13 @@ mod sampler;
 mod source;
 mod store;
 
+use api::openapi::OpenApiRouter;
 use std::{collections::BTreeMap, sync::Arc};
 
 use db::Db;
 use jiff::Timestamp;
 use service::Process;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use self::{prometheus::Prometheus, sampler::Sampler};
 use crate::{cluster::Clusters, config::Config, state::AppState};

@@ -1,13 +1,13 @@
 //! `/v1/instance-operations`.
 
-use api::{Json, Operation, Page, PageParams, Path, Problem, ProblemType, Query};
+use api::{Json, Operation, Page, PageParams, Path, Problem, ProblemType, Query, openapi::OpenApiRouter};
 use auth::Member;
 use axum::extract::State;
 use ids::{InstanceId, OperationId};
 use operations::Filter;
 use serde::Deserialize;
 use utoipa::IntoParams;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use crate::state::AppState;
 

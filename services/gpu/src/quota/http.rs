@@ -1,6 +1,9 @@
 //! `/v1/quota` of the tenant, `/v1/platform-quotas` for administrators.
 
-use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
+use api::{
+    ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply,
+    openapi::OpenApiRouter,
+};
 use audit::{NewAction, Why};
 use auth::{Admin, Member};
 use axum::{extract::State, response::IntoResponse};
@@ -8,7 +11,7 @@ use http::StatusCode;
 use ids::TenantId;
 use serde::Serialize;
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     model::{Limits, Use},

@@ -1,6 +1,8 @@
 //! `/v1/registry-credentials`: with which a tenant pulls images of its own.
 
-use api::{IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
+use api::{
+    IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply, openapi::OpenApiRouter,
+};
 use auth::Member;
 use axum::extract::State;
 use http::StatusCode;
@@ -8,7 +10,7 @@ use ids::{ApiKeyId, RegistryCredentialId, UserId};
 use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     model::NewRegistryCredential,

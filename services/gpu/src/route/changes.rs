@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use api::{Json, Problem, Query};
+use api::{Json, Problem, Query, openapi::OpenApiRouter};
 use auth::Caller;
 use axum::extract::State;
 use clients::gpu::RouteChange;
 use feed::{Changes, FeedQuery, Outbox};
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use crate::state::AppState;
 

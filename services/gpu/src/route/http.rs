@@ -1,6 +1,6 @@
 //! `/v1/instances/{id}/tickets`, and the gateway's internal operations.
 
-use api::{IdempotencyKey, Json, Path, Problem, ProblemType, Reply};
+use api::{IdempotencyKey, Json, Path, Problem, ProblemType, Reply, openapi::OpenApiRouter};
 use auth::{Caller, Member};
 use axum::extract::State;
 use clients::gpu::HostLabel;
@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     changes,

@@ -1,6 +1,8 @@
 //! `/v1/instances/{id}/share-links`.
 
-use api::{IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
+use api::{
+    IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply, openapi::OpenApiRouter,
+};
 use auth::Member;
 use axum::extract::State;
 use http::StatusCode;
@@ -9,7 +11,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     model,

@@ -1,6 +1,6 @@
 //! The exchange of a link, for the gateway.
 
-use api::{Json, Problem, ProblemType};
+use api::{Json, Problem, ProblemType, openapi::OpenApiRouter};
 use auth::{Caller, OnBehalf, Refused, SubjectToken};
 use axum::extract::State;
 use clients::gpu::HostLabel;
@@ -8,7 +8,7 @@ use ids::{InstanceId, SessionId, ShareLinkId, TenantId, UserId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{personal_store, store};
 use crate::{

@@ -14,9 +14,8 @@ pub(crate) mod personal_store;
 mod recipient;
 pub(crate) mod store;
 
-use utoipa_axum::router::OpenApiRouter;
-
 use crate::state::AppState;
+use api::openapi::OpenApiRouter;
 
 pub(crate) use ends::start;
 

@@ -1,11 +1,11 @@
 //! `/v1/ssh`: where to connect, and how to recognize the endpoint.
 
-use api::{Json, Problem, ProblemType};
+use api::{Json, Problem, ProblemType, openapi::OpenApiRouter};
 use auth::User;
 use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use crate::state::AppState;
 

@@ -1,12 +1,15 @@
 //! `/v1/instances/{id}/ssh-keys`: keys that open one instance, as long as the user who added them may open it.
 
-use api::{Checks, IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
+use api::{
+    Checks, IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply,
+    openapi::OpenApiRouter,
+};
 use auth::{Member, Principal};
 use axum::extract::State;
 use http::StatusCode;
 use ids::{InstanceId, SshKeyId, TenantId};
 use sqlx::PgConnection;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     key::Key,

@@ -32,9 +32,9 @@ pub(crate) use instance_keys::{check_new_keys, insert_new_keys};
 pub(crate) use metrics::SshMetrics;
 pub(crate) use server::Server;
 pub(crate) use store::notify;
-use utoipa_axum::router::OpenApiRouter;
 
 use crate::state::AppState;
+use api::openapi::OpenApiRouter;
 
 pub(crate) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()

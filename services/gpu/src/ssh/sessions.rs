@@ -1,13 +1,13 @@
 //! `/v1/ssh-sessions`: the record of connections, for owners of the tenant and for administrators. Kept for 90 days.
 
-use api::{Json, Page, PageParams, Problem, Query};
+use api::{Json, Page, PageParams, Problem, Query, openapi::OpenApiRouter};
 use auth::{Admin, Member};
 use axum::extract::State;
 use ids::{InstanceId, SshKeyId, SshSessionId, TenantId, UserId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     access::KeyOwner,

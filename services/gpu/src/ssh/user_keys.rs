@@ -1,6 +1,9 @@
 //! `/v1/ssh-keys`: a user's own keys. They open every instance whose terminal the user may open.
 
-use api::{Checks, IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
+use api::{
+    Checks, IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply,
+    openapi::OpenApiRouter,
+};
 use auth::User;
 use axum::extract::State;
 use http::StatusCode;
@@ -8,7 +11,7 @@ use ids::{ApiKeyId, SshKeyId, UserId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     key::{Key, MAX_NAME},

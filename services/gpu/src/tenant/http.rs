@@ -1,11 +1,11 @@
 //! `/internal/v1/tenants`, for the identity service.
 
-use api::{Json, Path, Problem, audit};
+use api::{Json, Path, Problem, audit, openapi::OpenApiRouter};
 use auth::Caller;
 use axum::extract::State;
 use http::StatusCode;
 use ids::TenantId;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     erase,

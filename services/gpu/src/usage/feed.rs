@@ -1,6 +1,6 @@
 //! `/internal/v1/usage`: the records of all runs, for services that charge for them.
 
-use api::{Json, Problem, Query};
+use api::{Json, Problem, Query, openapi::OpenApiRouter};
 use auth::Caller;
 use axum::extract::State;
 use feed::{Changes, FeedQuery, Outbox};
@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{Correction, UsageKind, http::RunEnd, store};
 use crate::state::AppState;

@@ -1,6 +1,6 @@
 //! `/v1/instances/{id}/usage`.
 
-use api::{Json, PageParams, Path, Problem, ProblemType, Query};
+use api::{Json, PageParams, Path, Problem, ProblemType, Query, openapi::OpenApiRouter};
 use auth::Member;
 use axum::extract::State;
 use ids::{InstanceId, RunId};
@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use rust_decimal::Decimal;
 use serde::Serialize;
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     Correction, EndReason, UsageKind, amount,

@@ -10,9 +10,8 @@ mod report;
 mod report_store;
 pub(crate) mod store;
 
-use utoipa_axum::router::OpenApiRouter;
-
 use crate::state::AppState;
+use api::openapi::OpenApiRouter;
 
 /// The routes of tenants, administrators and services.
 pub(crate) fn routes() -> OpenApiRouter<AppState> {

@@ -1,6 +1,6 @@
 //! `/v1/usage` and `/v1/platform-usage`: what was used in a window, summed up by group.
 
-use api::{Json, Page, PageParams, Problem, ProblemType, Query};
+use api::{Json, Page, PageParams, Problem, ProblemType, Query, openapi::OpenApiRouter};
 use auth::{Admin, Member};
 use axum::extract::State;
 use ids::TenantId;
@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::report_store::{self, Group, Report};
 use crate::state::AppState;

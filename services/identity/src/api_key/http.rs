@@ -1,11 +1,13 @@
 //! API keys over HTTP.
 
-use api::{IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
+use api::{
+    IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply, openapi::OpenApiRouter,
+};
 use auth::{Principal, Role, User};
 use axum::{extract::State, http::StatusCode};
 use ids::{ApiKeyId, TenantId, UserId};
 use serde_json::json;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     changes,

@@ -1,10 +1,12 @@
 //! Invitations over HTTP: those of a tenant, and those to the caller.
 
-use api::{IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
+use api::{
+    IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply, openapi::OpenApiRouter,
+};
 use auth::User;
 use axum::{extract::State, http::StatusCode};
 use ids::{InvitationId, TenantId};
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     changes,

@@ -1,9 +1,9 @@
 //! `/internal/v1/maker-checks`, for the other services.
 
-use api::{Checks, Json, Problem};
+use api::{Checks, Json, Problem, openapi::OpenApiRouter};
 use auth::{Caller, MAX_MAKERS, MakerCheck, MakerStandings};
 use axum::extract::State;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::store;
 use crate::state::AppState;

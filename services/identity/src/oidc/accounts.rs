@@ -1,13 +1,16 @@
 //! The caller's linked accounts over HTTP.
 
-use api::{IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply, audit};
+use api::{
+    IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply, audit,
+    openapi::OpenApiRouter,
+};
 use auth::{Person, User};
 use axum::{
     extract::State,
     http::{HeaderMap, StatusCode, header},
 };
 use ids::LinkedAccountId;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     attempt::SignInAttempt,

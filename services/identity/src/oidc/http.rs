@@ -1,6 +1,6 @@
 //! Sign-in with providers over HTTP, for browsers.
 
-use api::{Json, Path, Problem, ProblemType, Query, audit};
+use api::{Json, Path, Problem, ProblemType, Query, audit, openapi::OpenApiRouter};
 use axum::{
     extract::State,
     http::{HeaderMap, HeaderValue, StatusCode, header},
@@ -8,7 +8,7 @@ use axum::{
 };
 use serde::Deserialize;
 use utoipa::IntoParams;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     accounts,

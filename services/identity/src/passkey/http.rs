@@ -1,10 +1,13 @@
 //! The caller's passkeys over HTTP.
 
-use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
+use api::{
+    ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply,
+    openapi::OpenApiRouter,
+};
 use auth::{AdminPerson, Person, User};
 use axum::{extract::State, http::StatusCode};
 use ids::{PasskeyId, UserId};
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     changes,

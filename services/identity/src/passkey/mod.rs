@@ -20,9 +20,8 @@ pub(crate) use model::Assertion;
 pub(crate) use relying_party::RelyingParty;
 pub(crate) use verify::check_second_factor;
 
-use utoipa_axum::router::OpenApiRouter;
-
 use crate::state::AppState;
+use api::openapi::OpenApiRouter;
 
 pub(crate) fn routes() -> OpenApiRouter<AppState> {
     http::routes().merge(registration::routes()).merge(sign_in::routes())

@@ -1,9 +1,9 @@
 //! Registering passkeys over HTTP.
 
-use api::{IdempotencyKey, Json, Problem, ProblemType, Reply};
+use api::{IdempotencyKey, Json, Problem, ProblemType, Reply, openapi::OpenApiRouter};
 use auth::Person;
 use axum::{extract::State, http::StatusCode};
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     changes,

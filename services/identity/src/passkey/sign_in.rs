@@ -1,6 +1,6 @@
 //! Sign-in with passkeys over HTTP. Exempt from `Idempotency-Key`: a stored response would contain tokens.
 
-use api::{Json, Problem, ProblemType, audit};
+use api::{Json, Problem, ProblemType, audit, openapi::OpenApiRouter};
 use auth::SessionSecret;
 use axum::{
     extract::State,
@@ -9,7 +9,7 @@ use axum::{
 use ids::TenantId;
 use serde::Deserialize;
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     model::{Assertion, CHALLENGE_LIFETIME, PasskeyChallenge},

@@ -1,10 +1,10 @@
 //! `/internal/v1/revocations`, for the other services.
 
-use api::{Json, Problem, Query};
+use api::{Json, Problem, Query, openapi::OpenApiRouter};
 use auth::{Caller, Revocation};
 use axum::extract::State;
 use feed::{Changes, FeedQuery};
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use crate::state::AppState;
 

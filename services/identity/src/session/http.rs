@@ -1,12 +1,12 @@
 //! Sessions over HTTP. Exempt from `Idempotency-Key`: a stored response would contain tokens.
 
-use api::{Json, Problem, ProblemType};
+use api::{Json, Problem, ProblemType, openapi::OpenApiRouter};
 use auth::SessionSecret;
 use axum::{
     extract::State,
     http::{HeaderMap, HeaderName, HeaderValue, header},
 };
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     client::Client,

@@ -1,6 +1,6 @@
 //! The caller's own sessions over HTTP. Signing out needs no `Idempotency-Key`: it can be repeated.
 
-use api::{Json, Page, PageParams, Path, Problem, ProblemType, Query, audit};
+use api::{Json, Page, PageParams, Path, Problem, ProblemType, Query, audit, openapi::OpenApiRouter};
 use auth::{Person, Principal, User};
 use axum::{
     extract::State,
@@ -11,7 +11,7 @@ use ids::{SessionId, TenantId};
 use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{cookie::Cookie, model::EndReason, store};
 use crate::{scope, state::AppState};

@@ -1,12 +1,12 @@
 //! The tenant for which a session acts, over HTTP. A change needs no `Idempotency-Key`: it can be repeated.
 
-use api::{Json, Problem, ProblemType, audit};
+use api::{Json, Problem, ProblemType, audit, openapi::OpenApiRouter};
 use auth::{Person, Role};
 use axum::{extract::State, http::StatusCode};
 use ids::TenantId;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{rights, store};
 use crate::{authority, error::Error, scope, state::AppState, tenant::TenantRef};

@@ -1,6 +1,6 @@
 //! Publishing the keys, and an administrator's request for the next one.
 
-use api::{IdempotencyKey, Page, Problem, ProblemType, Reply};
+use api::{IdempotencyKey, Page, Problem, ProblemType, Reply, openapi::OpenApiRouter};
 use auth::Admin;
 use axum::{
     extract::State,
@@ -10,7 +10,7 @@ use ids::SigningKeyId;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     model::{Rules, SigningKey, SigningKeyRequest},

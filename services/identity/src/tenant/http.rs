@@ -2,14 +2,14 @@
 
 use api::{
     ETag, IdempotencyKey, IfMatch, Json, Operation, Page, PageParams, Path, Problem, ProblemType, Query,
-    Reply,
+    Reply, openapi::OpenApiRouter,
 };
 use auth::{Admin, User};
 use axum::{extract::State, http::StatusCode};
 use ids::{OperationId, TenantId};
 use serde::Deserialize;
 use utoipa::IntoParams;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     changes,

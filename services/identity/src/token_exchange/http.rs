@@ -1,13 +1,13 @@
 //! `/internal/v1/token-exchanges`, for the gateway.
 
-use api::{Json, Problem, ProblemType};
+use api::{Json, Problem, ProblemType, openapi::OpenApiRouter};
 use auth::{ApiKey, Caller, SessionSecret};
 use axum::{
     extract::State,
     http::{HeaderName, header},
 };
 use secrecy::ExposeSecret;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::model::{TokenExchange, TokenGrant};
 use crate::{api_key, error::Error, session, state::AppState};

@@ -1,11 +1,11 @@
 //! The caller's second factor over HTTP.
 
-use api::{IdempotencyKey, Json, Path, Problem, ProblemType, Reply};
+use api::{IdempotencyKey, Json, Path, Problem, ProblemType, Reply, openapi::OpenApiRouter};
 use auth::{AdminPerson, Person, User};
 use axum::{extract::State, http::StatusCode};
 use ids::UserId;
 use serde_json::json;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     changes,

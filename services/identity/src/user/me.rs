@@ -1,13 +1,13 @@
 //! The caller's own account over HTTP.
 
-use api::{ETag, IdempotencyKey, IfMatch, Json, Problem, ProblemType, Reply};
+use api::{ETag, IdempotencyKey, IfMatch, Json, Problem, ProblemType, Reply, openapi::OpenApiRouter};
 use auth::{Person, Principal, Role, User as SignedIn};
 use axum::{extract::State, http::StatusCode};
 use ids::TenantId;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     model::{Language, User},

@@ -18,9 +18,8 @@ pub use put_administrator::{Administrator, PutAdministrator, put_administrator};
 pub(crate) use store::{find, find_account, insert, lock_shared, lock_ways_to_sign_in, password_hash};
 pub(crate) use ways::check_can_sign_in;
 
-use utoipa_axum::router::OpenApiRouter;
-
 use crate::state::AppState;
+use api::openapi::OpenApiRouter;
 
 pub(crate) fn routes() -> OpenApiRouter<AppState> {
     http::routes().merge(me::routes())

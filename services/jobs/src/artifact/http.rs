@@ -1,6 +1,6 @@
 //! Results of jobs over HTTP.
 
-use api::{Json, Page, PageParams, Path, Problem, ProblemType, Query};
+use api::{Json, Page, PageParams, Path, Problem, ProblemType, Query, openapi::OpenApiRouter};
 use auth::Member;
 use axum::{
     extract::State,
@@ -8,7 +8,7 @@ use axum::{
     response::IntoResponse,
 };
 use ids::{ArtifactId, JobId};
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{file::sign, model::ArtifactView, store};
 use crate::{error::Error, job, state::AppState};

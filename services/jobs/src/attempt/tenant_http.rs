@@ -1,13 +1,13 @@
 //! `/v1/jobs/{id}/attempts`: the tries of a job, and what they cost.
 
-use api::{Json, Page, PageParams, Path, Problem, Query};
+use api::{Json, Page, PageParams, Path, Problem, Query, openapi::OpenApiRouter};
 use auth::Member;
 use axum::extract::State;
 use ids::JobId;
 use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     model::AttemptState,

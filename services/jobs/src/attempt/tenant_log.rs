@@ -1,13 +1,13 @@
 //! `/v1/jobs/{id}/log`: the end of what the program of a job has written.
 
-use api::{Checks, Json, Path, Problem, Query};
+use api::{Checks, Json, Path, Problem, Query, openapi::OpenApiRouter};
 use auth::Member;
 use axum::extract::State;
 use ids::JobId;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::log_store;
 use crate::{error::Error, job, state::AppState};

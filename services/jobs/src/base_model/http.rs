@@ -1,11 +1,11 @@
 //! `/v1/base-models`: what jobs can name as `model` and `base_model`.
 
-use api::{Json, Page, PageParams, Problem, Query};
+use api::{Json, Page, PageParams, Problem, Query, openapi::OpenApiRouter};
 use auth::{Role, User};
 use axum::extract::State;
 use serde::Deserialize;
 use utoipa::IntoParams;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     model::{BaseModel, BaseModelKind},

@@ -1,6 +1,6 @@
 //! `/internal/v1/job-usage`: what attempts of all tenants cost, for services that charge for them.
 
-use api::{Json, Problem, Query};
+use api::{Json, Problem, Query, openapi::OpenApiRouter};
 use auth::Caller;
 use axum::extract::State;
 use feed::{Changes, FeedQuery, Outbox};
@@ -8,7 +8,7 @@ use ids::{JobId, PoolId, RunId, TenantId, WorkerId};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     amount::Amount,

@@ -1,11 +1,14 @@
 //! Deployments over HTTP.
 
-use api::{Checks, IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
+use api::{
+    Checks, IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply,
+    openapi::OpenApiRouter,
+};
 use auth::{Member, SubjectToken};
 use axum::{extract::State, http::StatusCode};
 use clients::storage::StorageKind;
 use ids::{DeploymentId, ModelId};
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     model::{DeploymentView, NewDeployment, default_path},

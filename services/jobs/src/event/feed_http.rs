@@ -1,6 +1,6 @@
 //! `/v1/job-events`, as a list and as a stream; `/internal/v1/job-events`, for other services.
 
-use api::{Json, LastEventId, Page, PageParams, Problem, ProblemType, Query};
+use api::{Json, LastEventId, Page, PageParams, Problem, ProblemType, Query, openapi::OpenApiRouter};
 use auth::{Caller, Member};
 use axum::{
     extract::State,
@@ -11,7 +11,7 @@ use feed::{Changes, Cursor, FeedQuery};
 use serde::{Deserialize, Serialize};
 use service::wants_stream;
 use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     model::{EventType, JobEvent},

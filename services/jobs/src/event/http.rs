@@ -1,6 +1,6 @@
 //! `/v1/jobs/{id}/events`, as a list and as a stream.
 
-use api::{Json, LastEventId, Page, PageParams, Path, Problem, ProblemType, Query};
+use api::{Json, LastEventId, Page, PageParams, Path, Problem, ProblemType, Query, openapi::OpenApiRouter};
 use auth::Member;
 use axum::{
     extract::State,
@@ -11,7 +11,7 @@ use ids::JobId;
 use serde::Deserialize;
 use service::wants_stream;
 use utoipa::IntoParams;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     model::{EventType, JobEvent},

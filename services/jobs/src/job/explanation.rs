@@ -45,6 +45,63 @@ impl ExpectedTimes {
     }
 }
 
+/// The first rule that stops a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum JobExplanationCode {
+    /// The tenant is suspended.
+    TenantSuspended,
+    /// The tenant has spent its budget.
+    BudgetExhausted,
+    /// What the tenant may spend is not known at present.
+    AllowanceExpired,
+    /// The next attempt is delayed.
+    NotBefore,
+    /// The tenant's jobs run on as many workers as they may.
+    Quota,
+    /// No worker of the pool has the model that the job names.
+    ModelMissing,
+    /// The pool has no worker that fits.
+    NoUnit,
+    /// The node of the group has no idle worker, or other groups hold all nodes.
+    GroupNode,
+    /// Workers are being reserved for the job.
+    GatheringGang,
+    /// Idle workers are reserved for another job.
+    ReservedForGang,
+    /// Urgent jobs of the tenant run on as many workers as they may; further ones rank as ordinary.
+    UrgentSpent,
+    /// Other jobs of the tenant go first.
+    BehindOwn,
+    /// Other tenants have used less of their share.
+    BehindShare,
+    /// Workers serve the model that they have loaded first.
+    Quantum,
+    /// All workers that fit are busy.
+    Busy,
+}
+
+impl From<&Waiting> for JobExplanationCode {
+    fn from(waiting: &Waiting) -> Self {
+        match waiting {
+            Waiting::Held(Hold::TenantSuspended) => Self::TenantSuspended,
+            Waiting::Held(Hold::BudgetExhausted) => Self::BudgetExhausted,
+            Waiting::Held(Hold::AllowanceExpired) => Self::AllowanceExpired,
+            Waiting::NotBefore { .. } => Self::NotBefore,
+            Waiting::Quota { .. } => Self::Quota,
+            Waiting::NoUnit { .. } => Self::NoUnit,
+            Waiting::GroupNode { .. } | Waiting::GroupsHoldAllNodes { .. } => Self::GroupNode,
+            Waiting::Reserved { .. } => Self::ReservedForGang,
+            Waiting::Gathering { .. } => Self::GatheringGang,
+            Waiting::UrgentSpent { .. } => Self::UrgentSpent,
+            Waiting::BehindOwn { .. } => Self::BehindOwn,
+            Waiting::BehindShare { .. } => Self::BehindShare,
+            Waiting::Quantum { .. } => Self::Quantum,
+            Waiting::Busy { .. } => Self::Busy,
+        }
+    }
+}
+
 /// Why a job waits, and what would free it.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct JobExplanation {
@@ -52,10 +109,9 @@ pub(crate) struct JobExplanation {
     pub(crate) job_id: JobId,
     /// Current state.
     pub(crate) state: JobState,
-    /// The first rule that stops the job: `tenant_suspended`, `budget_exhausted`, `allowance_expired`, `not_before`, `quota`,
-    /// `model_missing`, `no_unit`, `group_node`, `gathering_gang`, `reserved_for_gang`, `urgent_spent`, `behind_own`, `behind_share`, `quantum` or `busy`. Null if the job does not wait.
+    /// The first rule that stops the job. Null if the job does not wait.
     #[schema(example = "busy")]
-    pub(crate) code: Option<String>,
+    pub(crate) code: Option<JobExplanationCode>,
     /// The rule in a sentence for a person, or null.
     #[schema(example = "All workers that fit are busy.")]
     pub(crate) message: Option<String>,
@@ -101,13 +157,16 @@ impl JobExplanation {
         let Found { explanation, outlook, .. } = found;
         let lacks_model = found.lacks_model && matches!(explanation.waiting, Waiting::NoUnit { .. });
         let (code, message) = match lacks_model {
-            true => ("model_missing", "No worker of the pool has the model that the job names.".to_owned()),
-            false => (explanation.code(), message(&explanation.waiting)),
+            true => (
+                JobExplanationCode::ModelMissing,
+                "No worker of the pool has the model that the job names.".to_owned(),
+            ),
+            false => ((&explanation.waiting).into(), message(&explanation.waiting)),
         };
         Self {
             job_id,
             state: JobState::Queued,
-            code: Some(code.to_owned()),
+            code: Some(code),
             message: Some(message),
             until: until(&explanation.waiting).and_then(time),
             position: outlook.map(|outlook| outlook.position),

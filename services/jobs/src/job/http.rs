@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use api::{
-    ETag, IdempotencyKey, IfMatch, Json, NamedUrgency, Page, PageParams, Path, Problem, ProblemType, Query,
-    Reply,
+    CountedPage, ETag, Fields, IdempotencyKey, IfMatch, Include, Json, NamedUrgency, PageParams, Path,
+    Problem, ProblemType, Query, Reply, Several, list::Item, openapi::OpenApiRouter,
 };
 use auth::Member;
 use axum::{extract::State, http::StatusCode};
@@ -12,13 +12,15 @@ use ids::{JobId, TenantId};
 use serde::Deserialize;
 use sqlx::PgConnection;
 use utoipa::IntoParams;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::{
     change, elsewhere,
     explanation::JobExplanation,
     gather, inputs,
+    list::{Filter, JobSort},
+    list_store::List,
     model::{Job, JobState, Kind, Level},
     quote, store,
     view::{JobBatch, JobBatchItem, JobChange, JobView, NewJob, NewJobBatch},
@@ -77,17 +79,14 @@ async fn reply_changed(
     reply(tx, job, status).await
 }
 
+/// Filters and page of the list.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct ListParams {
-    /// Maximum number of items.
-    #[param(minimum = 1, maximum = 200, default = 50)]
-    limit: Option<u32>,
-    /// `next_cursor` of the previous page.
-    cursor: Option<String>,
-    /// Only jobs in this state.
-    state: Option<JobState>,
+    /// Only jobs in one of these states, separated by commas.
+    #[param(inline, style = Form, explode = false, value_type = Option<Vec<JobState>>)]
+    state: Option<Several<JobState>>,
     /// Only jobs of this kind.
     kind: Option<Kind>,
     /// Only jobs of this level.
@@ -99,45 +98,78 @@ struct ListParams {
     group: Option<String>,
     /// Only the job with this number of the client.
     req_no: Option<Uuid>,
+    /// Order of the list, the same for all its pages: by time of submission, time of the end or cost, with `-` from the end.
+    /// `-created_at` if absent.
+    #[param(inline)]
+    sort: Option<JobSort>,
+    /// Only these fields of each item, separated by commas; always `id`. All if absent.
+    #[param(value_type = Option<String>, example = "state,cost")]
+    fields: Option<Several<String>>,
+    /// What to return besides: `total` counts the items of all pages.
+    #[param(inline, style = Form, explode = false, value_type = Option<Vec<Include>>)]
+    include: Option<Several<Include>>,
+    /// Maximum number of items.
+    #[param(minimum = 1, maximum = 200, default = 50)]
+    limit: Option<u32>,
+    /// `next_cursor` of the previous page.
+    cursor: Option<String>,
 }
 
-/// Lists the jobs of the tenant, newest first.
+/// Lists the jobs of the tenant, newest first unless `sort` says otherwise.
 #[utoipa::path(
     get, path = "/v1/jobs", operation_id = "list_jobs", tag = "jobs", params(ListParams),
-    responses((status = 200, description = "A page", body = Page<JobView>))
+    responses((status = 200, description = "A page", body = CountedPage<JobView>))
 )]
 async fn list_jobs(
     State(state): State<AppState>,
     member: Member,
     Query(params): Query<ListParams>,
-) -> Result<Json<Page<JobView>>, Problem> {
-    let page = PageParams { limit: params.limit, cursor: params.cursor }.request()?;
+) -> Result<Json<CountedPage<Item<JobView>>>, Problem> {
+    let sort = params.sort.unwrap_or_default();
+    let request = PageParams { limit: params.limit, cursor: params.cursor }.sorted(sort)?;
+    let fields = Fields::of::<JobView>(params.fields.as_ref())?;
     let mut checks = api::Checks::default();
     checks.text("application", params.application.as_deref());
     checks.text("group", params.group.as_deref());
     checks.finish()?;
-    let filter = store::Filter {
-        state: params.state,
+    let filter = Filter {
+        states: params.state.as_deref().unwrap_or_default(),
         kind: params.kind,
         level: params.level,
-        application: params.application,
-        group: params.group,
+        application: params.application.as_deref(),
+        group: params.group.as_deref(),
         req_no: params.req_no,
     };
+    let list = List { tenant: member.tenant, filter: &filter, sort };
     let mut tx = state.db.tenant(member.tenant).await?;
-    let jobs = store::page(&mut tx, member.tenant, &page, &filter).await?;
-    let open: Vec<&Job> = jobs.items.iter().filter(|job| job.status.fence().is_some()).collect();
+    let jobs = list.page(&mut tx, &request).await?;
+    let total = if params.include.is_some() { Some(list.total(&mut tx).await?) } else { None };
+    let mut progress = if fields.has("progress") {
+        latest_progress(&state, tx, member.tenant, &jobs.items).await?
+    } else {
+        HashMap::new()
+    };
+    let views = jobs.map(|job| {
+        let progress = progress.remove(&job.id).map(|report| report.progress);
+        fields.select(JobView::new(job, progress))
+    });
+    Ok(Json(CountedPage::new(views, total)))
+}
+
+/// Returns how far those of the jobs are that have an open attempt. Ends the transaction, as the cache is asked.
+async fn latest_progress(
+    state: &AppState,
+    mut tx: db::Tx,
+    tenant: TenantId,
+    jobs: &[Job],
+) -> Result<HashMap<JobId, Report>, Problem> {
+    let open: Vec<&Job> = jobs.iter().filter(|job| job.status.fence().is_some()).collect();
     let ids: Vec<JobId> = open.iter().map(|job| job.id).collect();
-    let mut stored = store::progress_of(&mut tx, member.tenant, &ids).await?;
+    let mut stored = store::progress_of(&mut tx, tenant, &ids).await?;
     drop(tx);
     let questions = open.iter().map(|job| question(job, stored.remove(&(job.id, job.attempts))));
     let latest = state.reports.latest(questions.collect()).await;
-    let mut progress: HashMap<JobId, Report> =
-        ids.into_iter().zip(latest).filter_map(|(id, report)| Some((id, report?))).collect();
-    Ok(Json(jobs.map(|job| {
-        let progress = progress.remove(&job.id).map(|report| report.progress);
-        JobView::new(job, progress)
-    })))
+    Ok(ids.into_iter().zip(latest).filter_map(|(id, report)| Some((id, report?))).collect())
 }
 
 /// Submits a job.

@@ -7,6 +7,8 @@ mod explanation;
 mod gather;
 mod http;
 mod inputs;
+mod list;
+mod list_store;
 mod model;
 mod number;
 mod open;

@@ -26,6 +26,19 @@ pub(crate) enum Kind {
     Batch,
 }
 
+impl Kind {
+    pub(super) const ALL: [Self; 3] = [Self::Training, Self::Generation, Self::Batch];
+
+    /// The name in JSON and in the database.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Training => "training",
+            Self::Generation => "generation",
+            Self::Batch => "batch",
+        }
+    }
+}
+
 /// Level of a job: levels go before everything else.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema, sqlx::Type,
@@ -128,9 +141,12 @@ pub(crate) enum JobState {
 }
 
 impl JobState {
+    /// States that never change again.
+    pub(super) const ENDS: [Self; 4] = [Self::Succeeded, Self::Failed, Self::Cancelled, Self::Expired];
+
     /// Whether it never changes again.
     pub(crate) fn is_ended(self) -> bool {
-        matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled | Self::Expired)
+        Self::ENDS.contains(&self)
     }
 
     /// The name in JSON and messages.

@@ -1,11 +1,11 @@
 //! `/v1/jobs/quote`: when a job would start and end, and what it would cost.
 
-use api::{Json, NamedUrgency, Problem, ProblemType};
+use api::{Json, NamedUrgency, Problem, ProblemType, openapi::OpenApiRouter};
 use auth::Member;
 use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{change, cost_range::CostRange, explanation::ExpectedTimes, view::NewJob};
 use crate::{

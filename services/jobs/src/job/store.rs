@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use api::{Page, PageRequest, page::is_unreadable};
 use ids::{JobId, ModelId, PoolId, TenantId, WorkerId};
 use jiff::Timestamp;
 use rust_decimal::Decimal;
@@ -194,84 +193,6 @@ pub(super) async fn progress(
         progress: ProgressView { phase: row.phase, step: row.step, steps: row.steps },
         at: row.updated_at.to_jiff(),
     }))
-}
-
-/// Which jobs a list shows.
-#[derive(Clone)]
-pub(super) struct Filter {
-    pub(super) state: Option<JobState>,
-    pub(super) kind: Option<Kind>,
-    pub(super) level: Option<Level>,
-    pub(super) application: Option<String>,
-    pub(super) group: Option<String>,
-    pub(super) req_no: Option<Uuid>,
-}
-
-/// Returns a page of the tenant's jobs, newest first. Rows that cannot be decoded are left out, and named.
-pub(super) async fn page(
-    conn: &mut PgConnection,
-    tenant: TenantId,
-    request: &PageRequest<JobId>,
-    filter: &Filter,
-) -> sqlx::Result<Page<Job>> {
-    let (before, limit) = (request.after, request.rows());
-    match list(conn, tenant, before, filter, limit).await {
-        Err(error) if is_unreadable(&error) => {}
-        rows => return Ok(request.page(rows?, |job| job.id)),
-    }
-    let ids = sqlx::query_scalar!(
-        "select id from jobs
-         where tenant_id = $1 and ($2::uuid is null or id < $2) and ($3::text is null or state = $3)
-           and ($4::text is null or kind = $4) and ($5::text is null or level = $5)
-           and ($6::text is null or application = $6)
-           and ($7::uuid is null
-                or id = (select n.job_id from request_numbers n where n.tenant_id = $1 and n.req_no = $7))
-           and ($8::text is null or group_name = $8)
-         order by id desc limit $9",
-        tenant as TenantId,
-        before as Option<JobId>,
-        filter.state as Option<JobState>,
-        filter.kind as Option<Kind>,
-        filter.level as Option<Level>,
-        filter.application,
-        filter.req_no,
-        filter.group,
-        limit
-    );
-    let (mut page, ids) = request.page(ids.fetch_all(&mut *conn).await?, |id| *id).split();
-    for id in ids {
-        page.add(id, find(conn, tenant, id).await)?;
-    }
-    Ok(page)
-}
-
-async fn list(
-    conn: &mut PgConnection,
-    tenant: TenantId,
-    before: Option<JobId>,
-    filter: &Filter,
-    limit: i64,
-) -> sqlx::Result<Vec<Job>> {
-    select_jobs!(
-        "where tenant_id = $1 and ($2::uuid is null or id < $2) and ($3::text is null or state = $3)
-           and ($4::text is null or kind = $4) and ($5::text is null or level = $5)
-           and ($6::text is null or application = $6)
-           and ($7::uuid is null
-                or id = (select n.job_id from request_numbers n where n.tenant_id = $1 and n.req_no = $7))
-           and ($8::text is null or group_name = $8)
-         order by id desc limit $9",
-        tenant as TenantId,
-        before as Option<JobId>,
-        filter.state as Option<JobState>,
-        filter.kind as Option<Kind>,
-        filter.level as Option<Level>,
-        filter.application,
-        filter.req_no,
-        filter.group,
-        limit
-    )
-    .fetch_all(conn)
-    .await
 }
 
 /// A job to insert.

@@ -2,6 +2,7 @@
 
 use api::{
     Checks, ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply,
+    openapi::OpenApiRouter,
 };
 use auth::Member;
 use axum::{
@@ -10,7 +11,7 @@ use axum::{
     response::IntoResponse,
 };
 use ids::ModelId;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     store,

@@ -1,6 +1,9 @@
 //! `/v1/mq-credentials`: with which tenants sign in at the broker.
 
-use api::{Checks, IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
+use api::{
+    Checks, IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply,
+    openapi::OpenApiRouter,
+};
 use auth::Member;
 use axum::{extract::State, http::StatusCode};
 use ids::{ApiKeyId, MqCredentialId, TenantId, UserId};
@@ -11,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     store,

@@ -1,6 +1,9 @@
 //! Messages that were refused, and which of a tenant's requests were taken.
 
-use api::{Checks, IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
+use api::{
+    Checks, IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply,
+    openapi::OpenApiRouter,
+};
 use auth::Member;
 use axum::{extract::State, http::StatusCode};
 use ids::{DeadMessageId, JobId};
@@ -8,7 +11,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::{

@@ -35,9 +35,8 @@ pub(crate) use model::Code;
 pub(crate) use outbox::tell_progress;
 pub(crate) use store::end_credentials;
 
-use utoipa_axum::router::OpenApiRouter;
-
 use crate::state::AppState;
+use api::openapi::OpenApiRouter;
 
 pub(crate) fn routes() -> OpenApiRouter<AppState> {
     credential::routes().merge(dead::routes())

@@ -2,11 +2,12 @@
 
 use api::{
     Checks, ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply,
+    openapi::OpenApiRouter,
 };
 use auth::Admin;
 use axum::{extract::State, http::StatusCode};
 use ids::PoolId;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     model::{NewPool, Pool, PoolPatch, PoolWorkers},

@@ -1,10 +1,10 @@
 //! `/v1/pools`: the pools that run jobs of a tenant.
 
-use api::{Json, Page, PageParams, Path, Problem, Query};
+use api::{Json, Page, PageParams, Path, Problem, Query, openapi::OpenApiRouter};
 use auth::{Member, Role, User};
 use axum::extract::State;
 use ids::PoolId;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{capacity::PoolCapacity, model::UsablePool, store};
 use crate::{error::Error, state::AppState};

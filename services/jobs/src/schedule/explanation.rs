@@ -217,26 +217,3 @@ impl Pool {
         workers.map(|worker| worker.busy_until).min()
     }
 }
-
-impl Explanation {
-    /// The reason as the API names it.
-    #[must_use]
-    pub fn code(&self) -> &'static str {
-        match self.waiting {
-            Waiting::Held(Hold::TenantSuspended) => "tenant_suspended",
-            Waiting::Held(Hold::BudgetExhausted) => "budget_exhausted",
-            Waiting::Held(Hold::AllowanceExpired) => "allowance_expired",
-            Waiting::NotBefore { .. } => "not_before",
-            Waiting::Quota { .. } => "quota",
-            Waiting::NoUnit { .. } => "no_unit",
-            Waiting::GroupNode { .. } | Waiting::GroupsHoldAllNodes { .. } => "group_node",
-            Waiting::Reserved { .. } => "reserved_for_gang",
-            Waiting::Gathering { .. } => "gathering_gang",
-            Waiting::UrgentSpent { .. } => "urgent_spent",
-            Waiting::BehindOwn { .. } => "behind_own",
-            Waiting::BehindShare { .. } => "behind_share",
-            Waiting::Quantum { .. } => "quantum",
-            Waiting::Busy { .. } => "busy",
-        }
-    }
-}

@@ -1,12 +1,12 @@
 //! Uploads over HTTP.
 
-use api::{Checks, IdempotencyKey, Json, Path, Problem, ProblemType, Reply};
+use api::{Checks, IdempotencyKey, Json, Path, Problem, ProblemType, Reply, openapi::OpenApiRouter};
 use auth::Member;
 use axum::{extract::State, http::StatusCode};
 use clients::storage::{BucketObject, UrlKind, UrlRequest};
 use ids::{TenantId, UploadId};
 use serde_json::json;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     model::{CreatedUpload, NewUpload, UploadView},

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use api::{
     Checks, ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply,
+    openapi::OpenApiRouter,
 };
 use auth::Member;
 use axum::{extract::State, http::StatusCode};
@@ -13,7 +14,7 @@ use secrecy::ExposeSecret as _;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     deliveries::{self, NewDelivery},

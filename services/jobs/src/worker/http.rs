@@ -1,6 +1,9 @@
 //! `/v1/platform-pools/{id}/workers`, for administrators.
 
-use api::{Checks, IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
+use api::{
+    Checks, IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply,
+    openapi::OpenApiRouter,
+};
 use auth::Admin;
 use axum::{extract::State, http::StatusCode};
 use ids::{PoolId, WorkerId};
@@ -8,7 +11,7 @@ use secrecy::ExposeSecret as _;
 use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     model::{NewWorker, Worker, hash, token},

@@ -30,6 +30,7 @@ mod intake;
 mod isolation;
 mod jobs;
 mod lending;
+mod lists;
 mod makers;
 mod memory;
 mod metrics;

@@ -10,13 +10,12 @@ mod stocks;
 mod storages;
 
 use api::openapi::Info;
-use api::{Checks, Problem};
+use api::{Checks, Problem, openapi::OpenApiRouter};
 use auth::Caller;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use utoipa::openapi::OpenApi;
 use utoipa::openapi::security::SecurityRequirement;
-use utoipa_axum::router::OpenApiRouter;
 
 use crate::state::AppState;
 

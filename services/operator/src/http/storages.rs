@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use api::{Checks, Json, Path, Problem, ProblemType};
+use api::{Checks, Json, Path, Problem, ProblemType, openapi::OpenApiRouter};
 use axum::extract::State;
 use axum::http::StatusCode;
 use crds::{AccessMode, GpuStorage, GpuStorageSpec, GpuUnit, StoragePhase};
@@ -11,7 +11,7 @@ use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{ServiceCaller, require_text};
 use crate::error::Error;

@@ -1,12 +1,12 @@
 //! `/v1/stock-capacity`.
 
-use api::{Checks, Json, Problem, ProblemType, Query};
+use api::{Checks, Json, Problem, ProblemType, Query, openapi::OpenApiRouter};
 use auth::Admin;
 use axum::extract::State;
 use jiff::Timestamp;
 use serde::Deserialize;
 use utoipa::IntoParams;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     model::{CapacityStep, Period, StockCapacity},

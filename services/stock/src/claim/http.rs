@@ -1,13 +1,13 @@
 //! `/internal/v1/claims`, for the gpu service.
 
-use api::{Json, Path, Problem, ProblemType, Query};
+use api::{Json, Path, Problem, ProblemType, Query, openapi::OpenApiRouter};
 use auth::Caller;
 use axum::{extract::State, http::StatusCode};
 use ids::InstanceId;
 use jiff::Timestamp;
 use serde::Deserialize;
 use utoipa::IntoParams;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     interruptible_store,

@@ -2,12 +2,13 @@
 
 use api::{
     Checks, ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply,
+    openapi::OpenApiRouter,
 };
 use auth::{Admin, Caller, User};
 use axum::{extract::State, http::StatusCode};
 use ids::DatacenterId;
 use sqlx::error::ErrorKind;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     model::{Datacenter, DatacenterPatch, NewDatacenter},

@@ -1,11 +1,11 @@
 //! `/v1/stock-events`.
 
-use api::{LastEventId, Problem, ProblemType, Query};
+use api::{LastEventId, Problem, ProblemType, Query, openapi::OpenApiRouter};
 use auth::{HasAuth as _, User};
 use axum::{extract::State, http::HeaderMap, response::Response};
 use events::{Reader, StreamQuery};
 use service::wants_stream;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::model::StockEvent;
 use crate::AppState;

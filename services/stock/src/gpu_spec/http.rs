@@ -2,6 +2,7 @@
 
 use api::{
     Checks, ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply,
+    openapi::OpenApiRouter,
 };
 use auth::{Admin, Caller, User};
 use axum::{extract::State, http::StatusCode};
@@ -10,7 +11,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sqlx::error::ErrorKind;
 use utoipa::IntoParams;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     model::{GpuSpec, GpuSpecPatch, GpuSpecState, NewGpuSpec, Price},

@@ -1,11 +1,11 @@
 //! `/v1/offers`, for everybody.
 
-use api::{Checks, Json, Page, PageParams, Problem, Query};
+use api::{Checks, Json, Page, PageParams, Problem, Query, openapi::OpenApiRouter};
 use axum::{
     extract::State,
     http::{HeaderName, header},
 };
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::model::Offer;
 use crate::{

@@ -1,10 +1,12 @@
 //! `/v1/stock-operations`.
 
-use api::{Json, Operation, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
+use api::{
+    Json, Operation, Page, PageParams, Path, Problem, ProblemType, Query, Reply, openapi::OpenApiRouter,
+};
 use auth::Admin;
 use axum::{extract::State, http::StatusCode};
 use ids::OperationId;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::store;
 use crate::{AppState, Error};

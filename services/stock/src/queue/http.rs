@@ -1,14 +1,14 @@
 //! `/internal/v1/queue`, `/internal/v1/queue-grants` and `/internal/v1/quotes`, for the gpu service. Instances enter
 //! and leave the queue with their claims ([`crate::claim`]).
 
-use api::{Json, Problem, Query};
+use api::{Json, Problem, Query, openapi::OpenApiRouter};
 use auth::{Caller, OnBehalf, Role};
 use axum::extract::State;
 use feed::{Changes, FeedQuery};
 use ids::{DatacenterId, GpuSpecId, InstanceId};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     model::{Grant, QueueEntry, Quote},

@@ -1,9 +1,9 @@
 //! `/v1/stock-repairs`.
 
-use api::{Json, Page, PageParams, Problem, Query};
+use api::{Json, Page, PageParams, Problem, Query, openapi::OpenApiRouter};
 use auth::Admin;
 use axum::extract::State;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{model::Repair, store};
 use crate::AppState;

@@ -1,11 +1,14 @@
 //! `/v1/stock`.
 
-use api::{Checks, IdempotencyKey, Json, Operation, Page, PageParams, Problem, ProblemType, Query, Reply};
+use api::{
+    Checks, IdempotencyKey, Json, Operation, Page, PageParams, Problem, ProblemType, Query, Reply,
+    openapi::OpenApiRouter,
+};
 use auth::{Admin, User};
 use axum::extract::State;
 use serde::Deserialize;
 use utoipa::IntoParams;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     change,

@@ -2,13 +2,14 @@
 
 use api::{
     Checks, IdempotencyKey, Json, Operation, Page, PageParams, Path, Problem, ProblemType, Query, Reply,
+    openapi::OpenApiRouter,
 };
 use auth::Admin;
 use axum::extract::State;
 use ids::{InstanceId, TenantId, UnitId};
 use serde::Deserialize;
 use utoipa::IntoParams;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     model::{StockUnit, StockUnitDetail, UnitState},

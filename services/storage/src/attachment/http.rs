@@ -1,13 +1,13 @@
 //! Attachments over HTTP, for the gpu service. Both calls state the desired result, so they can be repeated without
 //! an Idempotency-Key.
 
-use api::{Json, Path, Problem, ProblemType, audit};
+use api::{Json, Path, Problem, ProblemType, audit, openapi::OpenApiRouter};
 use auth::Caller;
 use axum::{extract::State, http::StatusCode};
 use ids::{InstanceId, StorageId, TenantId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::store;
 use crate::{

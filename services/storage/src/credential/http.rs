@@ -1,11 +1,13 @@
 //! Credentials over HTTP.
 
-use api::{IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
+use api::{
+    IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply, openapi::OpenApiRouter,
+};
 use auth::Member;
 use axum::{extract::State, http::StatusCode};
 use ids::StorageId;
 use serde_json::json;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     issue::{self, Reserved},

@@ -1,14 +1,14 @@
 //! `/internal/v1/storages/{id}/downloads`, for the jobs service. Both calls state the desired result, so they can be repeated
 //! without an Idempotency-Key.
 
-use api::{Checks, Json, Path, Problem, ProblemType, Query, audit};
+use api::{Checks, Json, Path, Problem, ProblemType, Query, audit, openapi::OpenApiRouter};
 use auth::Caller;
 use axum::{extract::State, http::StatusCode};
 use ids::{DeploymentId, StorageId, TenantId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     model::{DownloadReason, DownloadState},

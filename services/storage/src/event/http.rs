@@ -1,11 +1,11 @@
 //! `/v1/storage-events`.
 
-use api::{LastEventId, Problem, ProblemType, Query};
+use api::{LastEventId, Problem, ProblemType, Query, openapi::OpenApiRouter};
 use auth::{HasAuth as _, Member};
 use axum::{extract::State, http::HeaderMap, response::Response};
 use events::{Reader, StreamQuery};
 use service::wants_stream;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{EVENTS, model::StorageEvent};
 use crate::state::AppState;

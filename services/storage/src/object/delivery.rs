@@ -1,12 +1,12 @@
 //! Deliveries: staged objects become the tenant's. All calls can be repeated.
 
-use api::{Checks, Json, Path, Problem, ProblemType, Query};
+use api::{Checks, Json, Path, Problem, ProblemType, Query, openapi::OpenApiRouter};
 use auth::Caller;
 use axum::extract::State;
 use ids::{StorageId, TenantId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     bucket,

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use api::{Checks, Json, Path, Problem, ProblemType, Query, audit};
+use api::{Checks, Json, Path, Problem, ProblemType, Query, audit, openapi::OpenApiRouter};
 use auth::Caller;
 use axum::{extract::State, http::StatusCode};
 use ids::{StorageId, TenantId};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{bucket, staging};
 use crate::{

@@ -7,9 +7,8 @@ mod http;
 mod staging;
 mod store;
 
-use utoipa_axum::router::OpenApiRouter;
-
 use crate::state::AppState;
+use api::openapi::OpenApiRouter;
 
 pub(crate) use http::{check_name, download_url};
 

@@ -1,13 +1,13 @@
 //! Operations over HTTP.
 
-use api::{Json, Operation, Page, PageParams, Path, Problem, Query};
+use api::{Json, Operation, Page, PageParams, Path, Problem, Query, openapi::OpenApiRouter};
 use auth::Member;
 use axum::extract::State;
 use ids::{OperationId, StorageId};
 use operations::Filter;
 use serde::Deserialize;
 use utoipa::IntoParams;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use crate::{error::Error, state::AppState};
 

@@ -1,13 +1,16 @@
 //! `/v1/storage-quota` of the tenant, `/v1/platform-storage-quotas` for administrators.
 
-use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
+use api::{
+    ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply,
+    openapi::OpenApiRouter,
+};
 use audit::{NewAction, Why};
 use auth::{Admin, Member};
 use axum::{extract::State, http::StatusCode};
 use ids::TenantId;
 use serde::Serialize;
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     model::{EffectiveLimits, Limits, Usage},

@@ -1,6 +1,9 @@
 //! `/v1/platform-storages`: the storages of all tenants, for administrators. What they do is recorded with its reason.
 
-use api::{ETag, IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
+use api::{
+    CountedPage, ETag, Fields, IdempotencyKey, Include, Json, Page, PageParams, Path, Problem, ProblemType,
+    Query, Reply, Several, list::Item, openapi::OpenApiRouter, text,
+};
 use audit::{AdminAction, NewAction, Why};
 use auth::Admin;
 use axum::{extract::State, http::StatusCode};
@@ -8,15 +11,17 @@ use ids::{StorageId, TenantId};
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     change,
+    list::{Filter, StorageSort},
+    list_store,
     model::{Storage, StorageState},
     store,
     view::{Attachments, StorageView},
 };
-use crate::{error::Error, state::AppState};
+use crate::{error::Error, state::AppState, storage_spec::Kind};
 
 pub(crate) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -31,9 +36,23 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
 struct ListParams {
     /// Only storages of this tenant.
     tenant_id: Option<TenantId>,
-    /// Only storages in this state.
+    /// Only storages in one of these states, separated by commas.
+    #[param(inline, style = Form, explode = false, value_type = Option<Vec<StorageState>>)]
+    state: Option<Several<StorageState>>,
+    /// Only storages of this kind.
+    kind: Option<Kind>,
+    /// Only storages whose name contains this, in any case.
+    #[serde(default, deserialize_with = "text::optional_nfc")]
+    name: Option<String>,
+    /// Order of the list, the same for all its pages: by time of creation, name or size, with `-` from the end. `-created_at` if absent.
     #[param(inline)]
-    state: Option<StorageState>,
+    sort: Option<StorageSort>,
+    /// Only these fields of each item, separated by commas; always `id`. All if absent.
+    #[param(value_type = Option<String>, example = "name,state")]
+    fields: Option<Several<String>>,
+    /// What to return besides: `total` counts the items of all pages.
+    #[param(inline, style = Form, explode = false, value_type = Option<Vec<Include>>)]
+    include: Option<Several<Include>>,
     /// Maximum number of items.
     #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<u32>,
@@ -71,23 +90,35 @@ async fn find(
     Ok((storage.generation, PlatformStorageView::new(storage, &mut attachments, state)))
 }
 
-/// Lists the storages of all tenants, newest first. For administrators.
+/// Lists the storages of all tenants, newest first unless `sort` says otherwise. For administrators.
 #[utoipa::path(
     get, path = "/v1/platform-storages", operation_id = "list_platform_storages", tag = "platform",
     params(ListParams),
-    responses((status = 200, description = "A page", body = Page<PlatformStorageView>))
+    responses((status = 200, description = "A page", body = CountedPage<PlatformStorageView>))
 )]
 async fn list_platform_storages(
     State(state): State<AppState>,
     _admin: Admin,
     Query(params): Query<ListParams>,
-) -> Result<Json<Page<PlatformStorageView>>, Problem> {
-    let page = PageParams { limit: params.limit, cursor: params.cursor }.request()?;
+) -> Result<Json<CountedPage<Item<PlatformStorageView>>>, Problem> {
+    let sort = params.sort.unwrap_or_default();
+    let request = PageParams { limit: params.limit, cursor: params.cursor }.sorted(sort)?;
+    let fields = Fields::of::<PlatformStorageView>(params.fields.as_ref())?;
+    let filter = Filter {
+        tenant: params.tenant_id,
+        states: params.state.as_deref().unwrap_or_default(),
+        kind: params.kind,
+        name: params.name.as_deref(),
+    };
     let mut tx = state.db.admin().await?;
-    let storages = store::page_of_all(&mut tx, params.tenant_id, params.state, &page).await?;
+    let storages = list_store::page(&mut tx, &filter, sort, &request).await?;
+    let total =
+        if params.include.is_some() { Some(list_store::total(&mut tx, &filter).await?) } else { None };
     let ids: Vec<_> = storages.items.iter().map(|storage| storage.id).collect();
     let mut attachments = store::attachments_of_all(&mut tx, &ids).await?;
-    Ok(Json(storages.map(|storage| PlatformStorageView::new(storage, &mut attachments, &state))))
+    let views =
+        storages.map(|storage| fields.select(PlatformStorageView::new(storage, &mut attachments, &state)));
+    Ok(Json(CountedPage::new(views, total)))
 }
 
 /// Returns a storage of any tenant. For administrators.

@@ -1,16 +1,21 @@
 //! Storages over HTTP.
 
-use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
+use api::{
+    CountedPage, ETag, Fields, IdempotencyKey, IfMatch, Include, Json, PageParams, Path, Problem,
+    ProblemType, Query, Reply, Several, list::Item, openapi::OpenApiRouter, text,
+};
 use auth::Member;
 use axum::{extract::State, http::StatusCode};
 use ids::{StorageId, TenantId};
 use serde::Deserialize;
 use sqlx::PgConnection;
 use utoipa::IntoParams;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     change::{self, Changed},
+    list::{Filter, StorageSort},
+    list_store,
     model::{Storage, StorageState},
     store,
     view::{NewStorage, StorageChange, StorageView},
@@ -51,38 +56,63 @@ async fn reply(
     })
 }
 
+/// Filters and page of the list.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct ListParams {
+    /// Only storages in one of these states, separated by commas.
+    #[param(inline, style = Form, explode = false, value_type = Option<Vec<StorageState>>)]
+    state: Option<Several<StorageState>>,
+    /// Only storages of this kind.
+    kind: Option<Kind>,
+    /// Only storages whose name contains this, in any case.
+    #[serde(default, deserialize_with = "text::optional_nfc")]
+    name: Option<String>,
+    /// Order of the list, the same for all its pages: by time of creation, name or size, with `-` from the end. `-created_at` if absent.
+    #[param(inline)]
+    sort: Option<StorageSort>,
+    /// Only these fields of each item, separated by commas; always `id`. All if absent.
+    #[param(value_type = Option<String>, example = "name,state")]
+    fields: Option<Several<String>>,
+    /// What to return besides: `total` counts the items of all pages.
+    #[param(inline, style = Form, explode = false, value_type = Option<Vec<Include>>)]
+    include: Option<Several<Include>>,
     /// Maximum number of items.
     #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<u32>,
     /// `next_cursor` of the previous page.
     cursor: Option<String>,
-    /// Only storages in this state.
-    state: Option<StorageState>,
-    /// Only storages of this kind.
-    kind: Option<Kind>,
 }
 
-/// Lists the storages of the tenant, newest first.
+/// Lists the storages of the tenant, newest first unless `sort` says otherwise.
 #[utoipa::path(
     get, path = "/v1/storages", operation_id = "list_storages", tag = "storages", params(ListParams),
-    responses((status = 200, description = "A page", body = Page<StorageView>))
+    responses((status = 200, description = "A page", body = CountedPage<StorageView>))
 )]
 async fn list_storages(
     State(state): State<AppState>,
     member: Member,
     Query(params): Query<ListParams>,
-) -> Result<Json<Page<StorageView>>, Problem> {
-    let page = PageParams { limit: params.limit, cursor: params.cursor }.request()?;
-    let filter = store::Filter { state: params.state, kind: params.kind };
+) -> Result<Json<CountedPage<Item<StorageView>>>, Problem> {
+    let sort = params.sort.unwrap_or_default();
+    let request = PageParams { limit: params.limit, cursor: params.cursor }.sorted(sort)?;
+    let fields = Fields::of::<StorageView>(params.fields.as_ref())?;
+    let filter = Filter {
+        tenant: Some(member.tenant),
+        states: params.state.as_deref().unwrap_or_default(),
+        kind: params.kind,
+        name: params.name.as_deref(),
+    };
     let mut tx = state.db.tenant(member.tenant).await?;
-    let storages = store::page(&mut tx, member.tenant, &page, filter).await?;
+    let storages = list_store::page(&mut tx, &filter, sort, &request).await?;
+    let total =
+        if params.include.is_some() { Some(list_store::total(&mut tx, &filter).await?) } else { None };
     let ids: Vec<_> = storages.items.iter().map(|storage| storage.id).collect();
     let mut attachments = store::attachments(&mut tx, member.tenant, &ids).await?;
-    Ok(Json(storages.map(|storage| StorageView::new(storage, &mut attachments, objects(&state)))))
+    let views =
+        storages.map(|storage| fields.select(StorageView::new(storage, &mut attachments, objects(&state))));
+    Ok(Json(CountedPage::new(views, total)))
 }
 
 /// Creates a storage. It is available when its operation has succeeded.

@@ -3,15 +3,16 @@
 mod admin;
 mod change;
 mod http;
+mod list;
+mod list_store;
 mod model;
 mod place;
 mod reason;
 mod store;
 mod view;
 
-use utoipa_axum::router::OpenApiRouter;
-
 use crate::state::AppState;
+use api::openapi::OpenApiRouter;
 
 pub(crate) use change::{create_output_bucket, delete_unused, output_bucket_id};
 #[cfg(test)]

@@ -66,6 +66,11 @@ mod tests {
     use super::*;
 
     #[test]
+    fn operations_have_each_code() {
+        assert_eq!(api::operation_reason::missing::<ReasonCode>(), Vec::<serde_json::Value>::new());
+    }
+
+    #[test]
     fn a_code_displays_as_in_json() {
         assert_eq!(ReasonCode::ObjectStoreRefused.to_string(), "object_store_refused");
     }

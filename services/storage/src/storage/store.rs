@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use api::{Page, PageRequest, page::is_unreadable};
 use db::queue::Table;
 use ids::{InstanceId, OperationId, StorageId, StorageSpecId, TenantId};
 use jiff::Timestamp;
@@ -129,111 +128,9 @@ pub(crate) async fn exist(conn: &mut PgConnection, ids: &[StorageId]) -> sqlx::R
     Ok(found.fetch_all(conn).await?.into_iter().collect())
 }
 
-/// Which storages a list shows.
-#[derive(Clone, Copy)]
-pub(super) struct Filter {
-    pub(super) state: Option<StorageState>,
-    pub(super) kind: Option<Kind>,
-}
-
-/// Returns a page of the tenant's storages, newest first. Rows that cannot be decoded are left out, and named.
-pub(super) async fn page(
-    conn: &mut PgConnection,
-    tenant: TenantId,
-    request: &PageRequest<StorageId>,
-    filter: Filter,
-) -> sqlx::Result<Page<Storage>> {
-    let (before, limit) = (request.after, request.rows());
-    match list(conn, tenant, before, filter, limit).await {
-        Err(error) if is_unreadable(&error) => {}
-        rows => return Ok(request.page(rows?, |storage| storage.id)),
-    }
-    let ids = sqlx::query_scalar!(
-        "select id from storages
-         where tenant_id = $1 and ($2::uuid is null or id < $2) and ($3::text is null or state = $3)
-           and ($4::text is null or kind = $4)
-         order by id desc limit $5",
-        tenant as TenantId,
-        before as Option<StorageId>,
-        filter.state as Option<StorageState>,
-        filter.kind as Option<Kind>,
-        limit
-    );
-    let (mut page, ids) = request.page(ids.fetch_all(&mut *conn).await?, |id| *id).split();
-    for id in ids {
-        page.add(id, find(conn, tenant, id).await)?;
-    }
-    Ok(page)
-}
-
-async fn list(
-    conn: &mut PgConnection,
-    tenant: TenantId,
-    before: Option<StorageId>,
-    filter: Filter,
-    limit: i64,
-) -> sqlx::Result<Vec<Storage>> {
-    select_storages!(
-        "where s.tenant_id = $1 and ($2::uuid is null or s.id < $2)
-           and ($3::text is null or s.state = $3) and ($4::text is null or s.kind = $4)
-         order by s.id desc limit $5",
-        tenant as TenantId,
-        before as Option<StorageId>,
-        filter.state as Option<StorageState>,
-        filter.kind as Option<Kind>,
-        limit
-    )
-    .fetch_all(conn)
-    .await
-}
-
-/// As [`page`], of the storages of all tenants: in an administrator's transaction.
-pub(super) async fn page_of_all(
-    conn: &mut PgConnection,
-    tenant: Option<TenantId>,
-    state: Option<StorageState>,
-    request: &PageRequest<StorageId>,
-) -> sqlx::Result<Page<Storage>> {
-    let (before, limit) = (request.after, request.rows());
-    match list_all(conn, tenant, state, before, limit).await {
-        Err(error) if is_unreadable(&error) => {}
-        rows => return Ok(request.page(rows?, |storage| storage.id)),
-    }
-    let ids = sqlx::query_scalar!(
-        "select id from storages
-         where ($1::uuid is null or tenant_id = $1) and ($2::text is null or state = $2)
-           and ($3::uuid is null or id < $3)
-         order by id desc limit $4",
-        tenant as Option<TenantId>,
-        state as Option<StorageState>,
-        before as Option<StorageId>,
-        limit
-    );
-    let (mut page, ids) = request.page(ids.fetch_all(&mut *conn).await?, |id| *id).split();
-    for id in ids {
-        page.add(id, find_any(conn, id).await)?;
-    }
-    Ok(page)
-}
-
-async fn list_all(
-    conn: &mut PgConnection,
-    tenant: Option<TenantId>,
-    state: Option<StorageState>,
-    before: Option<StorageId>,
-    limit: i64,
-) -> sqlx::Result<Vec<Storage>> {
-    select_storages!(
-        "where ($1::uuid is null or s.tenant_id = $1) and ($2::text is null or s.state = $2)
-           and ($3::uuid is null or s.id < $3)
-         order by s.id desc limit $4",
-        tenant as Option<TenantId>,
-        state as Option<StorageState>,
-        before as Option<StorageId>,
-        limit
-    )
-    .fetch_all(conn)
-    .await
+/// Returns those of the storages that exist: of one tenant in its transaction, or of all in an administrator's.
+pub(super) async fn read_all(conn: &mut PgConnection, ids: &[StorageId]) -> sqlx::Result<Vec<Storage>> {
+    select_storages!("where s.id = any($1)", ids as &[StorageId]).fetch_all(conn).await
 }
 
 /// Returns up to `limit` of the tenant's storages that are not being deleted and that no instance uses, locked until the

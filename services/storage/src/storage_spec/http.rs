@@ -1,13 +1,16 @@
 //! Storage specifications over HTTP.
 
-use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
+use api::{
+    ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply,
+    openapi::OpenApiRouter,
+};
 use auth::{Admin, User};
 use axum::{extract::State, http::StatusCode};
 use ids::StorageSpecId;
 use serde::Deserialize;
 use sqlx::PgConnection;
 use utoipa::IntoParams;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     model::{Kind, NewStorageSpec, SpecState, StorageSpec, StorageSpecChange},

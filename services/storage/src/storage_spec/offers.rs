@@ -1,6 +1,6 @@
 //! `/v1/storage-offers`: what storage costs, for everybody.
 
-use api::{Checks, Json, Page, PageParams, Problem, Query};
+use api::{Checks, Json, Page, PageParams, Problem, Query, openapi::OpenApiRouter};
 use axum::{
     extract::State,
     http::{HeaderName, header},
@@ -8,7 +8,7 @@ use axum::{
 use rust_decimal::Decimal;
 use serde::Serialize;
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     model::{Kind, SpecState, StorageSpec},

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use api::{Json, Path, Problem, audit};
+use api::{Json, Path, Problem, audit, openapi::OpenApiRouter};
 use auth::Caller;
 use axum::{extract::State, http::StatusCode};
 use ids::TenantId;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     access, erase,

@@ -12,6 +12,7 @@ mod downloads;
 mod events;
 mod isolation;
 mod kills;
+mod lists;
 mod makers;
 mod migrations;
 mod objects;

@@ -15,7 +15,7 @@ export interface StorageFilter {
 
 export const storages = ({ tenant, state }: StorageFilter = {}) =>
   pagesOf(["platform", "storages", "list", tenant ?? "", state ?? ""], listPlatformStorages, {
-    query: { ...(tenant && { tenant_id: tenant }), ...(state && { state }) },
+    query: { ...(tenant && { tenant_id: tenant }), ...(state && { state: [state] }) },
   });
 
 const SOON = 2000;

@@ -9,6 +9,7 @@ export const Route = createFileRoute("/_app/instances/")({
   validateSearch: z.object({
     name: z.optional(z.catch(z.string(), "")),
     state: z.optional(z.catch(z.string(), "")),
+    sort: z.optional(z.catch(z.optional(z.enum(["created_at", "-created_at", "name", "-name"])), undefined)),
   }),
   loaderDeps: ({ search }) => search,
   loader: async ({ context: { client, me }, deps }) => {

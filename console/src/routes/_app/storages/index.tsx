@@ -4,15 +4,18 @@ import { storageSpecs } from "@/api/catalogue";
 import { instances } from "@/api/instances/queries";
 import { storagePages } from "@/api/storages/queries";
 import { tenantOf } from "@/app/needs-tenant";
+import { storageFilter } from "@/domain/storages/filter";
 import { StoragesPage } from "@/features/storages/page";
 import { needWords } from "@/i18n";
 
-const states = ["pending", "available", "resizing", "failed", "deleting"] as const;
+const sorts = ["created_at", "-created_at", "name", "-name", "size_gib", "-size_gib"] as const;
 
 export const Route = createFileRoute("/_app/storages/")({
   validateSearch: z.object({
     kind: z.optional(z.catch(z.optional(z.enum(["volume", "bucket"])), undefined)),
-    state: z.optional(z.catch(z.optional(z.enum(states)), undefined)),
+    state: z.optional(z.catch(z.optional(z.string()), undefined)),
+    name: z.optional(z.catch(z.optional(z.string()), undefined)),
+    sort: z.optional(z.catch(z.optional(z.enum(sorts)), undefined)),
   }),
   beforeLoad: () => needWords("storages"),
   loaderDeps: ({ search }) => search,
@@ -22,7 +25,7 @@ export const Route = createFileRoute("/_app/storages/")({
     void client.prefetchInfiniteQuery(instances());
     void client.prefetchQuery(storageSpecs);
     await Promise.all([
-      client.ensureInfiniteQueryData(storagePages(deps)),
+      client.ensureInfiniteQueryData(storagePages(storageFilter(deps))),
       // the sentence is about all of them
       client.ensureInfiniteQueryData(storagePages()),
     ]);

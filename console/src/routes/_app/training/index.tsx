@@ -1,6 +1,6 @@
 import { createFileRoute } from "@tanstack/react-router";
 import { z } from "zod/mini";
-import { jobStates, jobs } from "@/api/jobs/queries";
+import { jobStates, trainings } from "@/api/jobs/queries";
 import { models } from "@/api/models";
 import { tenantOf } from "@/app/needs-tenant";
 import { TrainingsPage } from "@/features/training/page";
@@ -15,7 +15,7 @@ export const Route = createFileRoute("/_app/training/")({
   loader: async ({ context: { client, me }, deps }) => {
     tenantOf(me);
     await Promise.all([
-      client.ensureInfiniteQueryData(jobs({ kind: "training", ...deps })),
+      client.ensureInfiniteQueryData(trainings(deps.state)),
       // names are those of the models that were made
       client.ensureInfiniteQueryData(models),
     ]);

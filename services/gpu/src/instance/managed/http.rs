@@ -1,13 +1,13 @@
 //! `/internal/v1/instances`, for the service that manages them.
 
-use api::{Json, Path, Problem, ProblemType, audit};
+use api::{Json, Path, Problem, ProblemType, audit, openapi::OpenApiRouter};
 use auth::Caller;
 use axum::extract::State;
 use clients::stock::ClaimPatch;
 use http::StatusCode;
 use ids::InstanceId;
 use sqlx::PgConnection;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::{
     super::{

@@ -3,10 +3,10 @@
 mod model;
 mod store;
 
-use api::{Json, Problem, ProblemType};
+use api::{Json, Problem, ProblemType, openapi::OpenApiRouter};
 use axum::extract::State;
 use axum::http::StatusCode;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::routes;
 
 use super::ServiceCaller;
 use crate::state::AppState;
