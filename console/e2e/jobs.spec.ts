@@ -149,6 +149,8 @@ test.describe("refused", () => {
     );
     await expect(page.getByLabel("Stop at")).toBeFocused();
     await accessible(page);
+    await page.setViewportSize({ width: 390, height: 780 });
+    await fits(page);
     await expect(page.getByLabel("Prompt")).toHaveValue("old forest, fog");
     await page.getByLabel("Stop at").fill("0.5");
     await expect(page.getByText(/^Half of such jobs/)).toBeHidden();

@@ -57,7 +57,7 @@ test("a viewer sees why nothing can be pressed", async ({ page, as }) => {
     "true",
   );
   await page.goto("/activity");
-  await expect(page.getByText("Only owners of the studio can do this.")).toBeVisible();
+  await expect(page.getByText("Ask an owner of the studio.")).toBeVisible();
 });
 
 test("a studio that has nothing is led through its first steps", async ({ page, as }) => {

@@ -129,6 +129,9 @@ for (const look of looks)
     await accessible(page);
     await page.keyboard.press("Escape");
     await expect(page.getByRole("button", { name: "Dialog" })).toBeFocused();
+    await page.getByRole("button", { name: "Rename" }).click();
+    await accessible(page);
+    await page.keyboard.press("Escape");
     await page.getByRole("button", { name: "Confirmation" }).click();
     await accessible(page);
     await page.setViewportSize({ width: 390, height: 780 });

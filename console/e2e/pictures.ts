@@ -33,13 +33,16 @@ test.use({ expected: [0, 401, 404, 409, 412, 422] });
 
 for (const { name, path, person, open, whole = true } of pictures)
   for (const { look, width, ...rest } of looks)
-    test(`${name} ${look}`, async ({ page, as, looks: choose, settled }) => {
+    test(`${name} ${look}`, async ({ page, as, settled, looks: choose }) => {
       await page.setViewportSize({ width, height: width < 500 ? 780 : 860 });
       await choose(rest);
       if (person) await as(person);
       await page.goto(path);
       await page.locator("h1").first().waitFor();
       await open?.(page);
+      await page.locator("h1").first().waitFor();
+      // what a part that is loaded late asks for is there, too
+      await settled();
       await settled();
       await page.evaluate(() => document.fonts.ready);
       await page.screenshot({

@@ -47,7 +47,7 @@ export const jobPictures: Picture[] = [
     path: "/jobs",
     person: "mira",
     open: async (page) => {
-      await page.locator("main [aria-expanded=false]").first().click();
+      await page.locator("main [aria-expanded=false]:not([aria-haspopup])").nth(2).click();
       await page.locator("main [role=status] li").first().waitFor();
     },
   },

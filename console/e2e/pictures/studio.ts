@@ -75,6 +75,7 @@ export const studio: Picture[] = [
     name: "instances-delete",
     path: "/instances",
     person: "mira",
+    whole: false,
     open: async (page) => {
       await page.getByRole("row").filter({ hasText: "character-sheets" }).getByRole("button").last().click();
       await page.getByRole("menuitem").last().click();

@@ -143,3 +143,10 @@ test("as curl: method, key and body, quoted for a shell", () => {
   expect(text).toContain(`-d '{"name":"it'\\''s"}'`);
   expect(text).toContain('-H "Authorization: Bearer $ATELIER_API_KEY"');
 });
+
+test("as curl: a long body in lines of its own", () => {
+  const name = "a name that is rather long for one line of a terminal";
+  expect(asCurl(change, { path: { id: "1" }, body: { name } })).toContain(
+    `-d '{\n    "name": "${name}"\n  }'`,
+  );
+});

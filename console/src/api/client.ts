@@ -119,6 +119,23 @@ export async function call<Request, Answer>(
   }
 }
 
+/** So long is a body that is read at a glance. */
+const ONE_LINE = 56;
+
+/** JSON in one line, or what is too long for it with a line for each of its parts. */
+function written(value: unknown, before = "  "): string {
+  const line = JSON.stringify(value);
+  if (typeof value !== "object" || value === null || before.length + line.length <= ONE_LINE) return line;
+  const within = `${before}  `;
+  const parts = Array.isArray(value)
+    ? value.map((it) => written(it, within))
+    : Object.entries(value)
+        .filter(([, it]) => it !== undefined)
+        .map(([name, it]) => `${JSON.stringify(name)}: ${written(it, within)}`);
+  const [open, close] = Array.isArray(value) ? "[]" : "{}";
+  return `${open}\n${within}${parts.join(`,\n${within}`)}\n${before}${close}`;
+}
+
 /** The request as a command for a terminal, with a placeholder for the API key. */
 export function asCurl<Request, Answer>(operation: Operation<Request, Answer>, request?: Request): string {
   const parts = (request ?? {}) as Parts;
@@ -130,6 +147,6 @@ export function asCurl<Request, Answer>(operation: Operation<Request, Answer>, r
   if (operation.method !== "GET") lines.push(`-H "Idempotency-Key: $(uuidgen)"`);
   if (operation.method === "PUT" || operation.method === "PATCH") lines.push(`-H 'If-Match: *'`);
   if (parts.body !== undefined)
-    lines.push(`-H 'Content-Type: application/json'`, `-d ${quote(JSON.stringify(parts.body))}`);
+    lines.push(`-H 'Content-Type: application/json'`, `-d ${quote(written(parts.body))}`);
   return lines.join(" \\\n  ");
 }

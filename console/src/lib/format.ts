@@ -2,8 +2,11 @@ import { useText } from "@/i18n";
 import { formatBytes } from "./bytes";
 import { type Amount, formatMoney, parseAmount, type Totals } from "./money";
 import {
+  formatAbout,
   formatClock,
   formatDay,
+  formatDuration,
+  formatMinutes,
   formatRelative,
   formatSeconds,
   formatShortDay,
@@ -34,6 +37,10 @@ export function useFormat() {
       new Intl.ListFormat(language).format(
         [...totals].map(([currency, amount]) => formatMoney(amount, currency, language)),
       ),
+    /** How long: what counts up, its minutes alone, and what is only about right. */
+    duration: (seconds: number) => formatDuration(seconds, language),
+    minutes: (seconds: number) => formatMinutes(seconds, language),
+    about: (seconds: number) => formatAbout(seconds, language),
     seconds: (at: string) => formatSeconds(at, language),
     span: (from: number, to: number) => formatSpan(from, to, language),
     shortDay: (at: number) => formatShortDay(at, language),

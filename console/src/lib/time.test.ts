@@ -1,16 +1,22 @@
 import { expect, test } from "vitest";
-import { compareTimes, formatAbout, formatDuration, formatRelative } from "./time";
+import { compareTimes, formatAbout, formatDuration, formatMinutes, formatRelative } from "./time";
 
 test("durations count up to the second", () => {
-  expect(formatDuration(9.9)).toBe("9s");
-  expect(formatDuration(42 * 60 + 6)).toBe("42m 06s");
-  expect(formatDuration(4 * 3600 + 3 * 60 + 12)).toBe("4h 03m 12s");
-  expect(formatDuration(100 * 3600)).toBe("100h 00m 00s");
-  expect(formatDuration(-5)).toBe("0s");
+  expect(formatDuration(9.9, "en")).toBe("9s");
+  expect(formatDuration(42 * 60 + 6, "en")).toBe("42m 06s");
+  expect(formatDuration(4 * 3600 + 3 * 60 + 12, "en")).toBe("4h 03m 12s");
+  expect(formatDuration(100 * 3600, "en")).toBe("100h 00m 00s");
+  expect(formatDuration(-5, "en")).toBe("0s");
+  expect(formatDuration(4 * 3600 + 3 * 60 + 12, "zh-CN")).toBe("4小时03分12秒");
+});
+
+test("or to the minute", () => {
+  expect(formatMinutes(4 * 3600 + 3 * 60 + 59, "en")).toBe("4h 03m");
+  expect(formatMinutes(42 * 60, "zh-CN")).toBe("42分钟");
 });
 
 test("guesses are told roughly", () => {
-  expect([0.2, 8, 42, 95, 3540, 3900, 7200].map(formatAbout)).toEqual([
+  expect([0.2, 8, 42, 95, 3540, 3900, 7200].map((seconds) => formatAbout(seconds, "en"))).toEqual([
     "1s",
     "8s",
     "40s",
@@ -18,6 +24,12 @@ test("guesses are told roughly", () => {
     "59m",
     "1h 5m",
     "2h",
+  ]);
+  expect([42, 3540, 3900, 7200].map((seconds) => formatAbout(seconds, "zh-CN"))).toEqual([
+    "40秒",
+    "59分钟",
+    "1小时5分钟",
+    "2小时",
   ]);
 });
 

@@ -2,22 +2,47 @@ const MINUTE = 60;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
+interface Units {
+  hour: string;
+  minute: string;
+  /** After the number of minutes when it comes last. */
+  minutes: string;
+  second: string;
+  between: string;
+}
+
+const units: Record<"en" | "zh-CN", Units> = {
+  en: { hour: "h", minute: "m", minutes: "m", second: "s", between: " " },
+  "zh-CN": { hour: "小时", minute: "分", minutes: "分钟", second: "秒", between: "" },
+};
+const unitsOf = (language: string) => units[language === "zh-CN" ? language : "en"];
+
+const two = (value: number) => String(value).padStart(2, "0");
+
 /** `4h 03m 12s`, `42m 06s`, `9s`: what counts up, to the second. */
-export function formatDuration(seconds: number): string {
+export function formatDuration(seconds: number, language: string): string {
+  const { hour, minute, second, between } = unitsOf(language);
   const all = Math.max(0, Math.floor(seconds));
-  const two = (value: number) => String(value).padStart(2, "0");
   const [h, m, s] = [Math.floor(all / HOUR), Math.floor((all % HOUR) / MINUTE), all % MINUTE];
-  if (h > 0) return `${h}h ${two(m)}m ${two(s)}s`;
-  return m > 0 ? `${m}m ${two(s)}s` : `${s}s`;
+  if (h > 0) return [`${h}${hour}`, `${two(m)}${minute}`, `${two(s)}${second}`].join(between);
+  return m > 0 ? [`${m}${minute}`, `${two(s)}${second}`].join(between) : `${s}${second}`;
+}
+
+/** `4h 03m`, `42m`: the same without its seconds. */
+export function formatMinutes(seconds: number, language: string): string {
+  const { hour, minute, minutes, between } = unitsOf(language);
+  const [h, m] = [Math.floor(seconds / HOUR), Math.floor((seconds % HOUR) / MINUTE)];
+  return h > 0 ? [`${h}${hour}`, `${two(m)}${minute}`].join(between) : `${m}${minutes}`;
 }
 
 /** `40s`, `12m`, `1h 5m`: what nobody knows to the second. */
-export function formatAbout(seconds: number): string {
+export function formatAbout(seconds: number, language: string): string {
+  const { hour, minutes, second, between } = unitsOf(language);
   if (seconds < 90)
-    return `${seconds < 10 ? Math.max(1, Math.round(seconds)) : Math.round(seconds / 5) * 5}s`;
-  const minutes = Math.round(seconds / MINUTE);
-  if (minutes < 60) return `${minutes}m`;
-  return minutes % 60 ? `${Math.floor(minutes / 60)}h ${minutes % 60}m` : `${minutes / 60}h`;
+    return `${seconds < 10 ? Math.max(1, Math.round(seconds)) : Math.round(seconds / 5) * 5}${second}`;
+  const all = Math.round(seconds / MINUTE);
+  const [h, m] = [Math.floor(all / 60), all % 60];
+  return [h > 0 && `${h}${hour}`, m > 0 && `${m}${minutes}`].filter(Boolean).join(between);
 }
 
 /** Which of two moments is earlier (negative: the first), to the microseconds that `Date` drops. */

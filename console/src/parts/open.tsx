@@ -3,6 +3,7 @@ import { Button } from "@/ui/button";
 import { ConfirmDialog, Dialog } from "@/ui/dialog";
 import { TextField } from "@/ui/field";
 import { ActionMenu } from "@/ui/menu";
+import { NameDialog } from "@/ui/name-dialog";
 import { SelectField } from "@/ui/select";
 import { StateMark } from "@/ui/state";
 import { type Column, type Sort, Table } from "@/ui/table";
@@ -37,11 +38,12 @@ export function MenuParts() {
 }
 
 export function DialogParts() {
-  const [open, setOpen] = useState<"form" | "confirm" | null>(null);
+  const [open, setOpen] = useState<"form" | "name" | "confirm" | null>(null);
   const close = () => setOpen(null);
   return (
     <>
       <Button onClick={() => setOpen("form")}>Dialog</Button>
+      <Button onClick={() => setOpen("name")}>Rename</Button>
       <Button onClick={() => setOpen("confirm")}>Confirmation</Button>
       <Dialog
         open={open === "form"}
@@ -60,6 +62,21 @@ export function DialogParts() {
       >
         <TextField label="Name" />
       </Dialog>
+      {open === "name" && (
+        <NameDialog
+          title="Rename shared-models"
+          description="Its address stays as it is."
+          label="Name"
+          initial="shared-models"
+          longest={100}
+          wrong="Between 1 and 100 characters."
+          busy={false}
+          error={null}
+          onSend={close}
+          curlOf={(name) => `curl -d '{"name": "${name}"}'`}
+          onClose={close}
+        />
+      )}
       <ConfirmDialog
         open={open === "confirm"}
         onClose={close}

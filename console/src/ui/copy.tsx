@@ -1,7 +1,7 @@
 import { Check, Copy as CopyIcon } from "lucide-react";
 import { useEffect, useState } from "react";
 import { useText } from "@/i18n";
-import { Button, IconButton } from "./button";
+import { Button, IconButton, type Look } from "./button";
 
 function useCopy(text: string): [boolean, () => void] {
   const [copied, setCopied] = useState(false);
@@ -35,13 +35,17 @@ export function CopyIconButton({ text, label }: { text: string; label: string })
   );
 }
 
-export function CopyButton({ text, label, small }: { text: string; label: string; small?: boolean }) {
+export function CopyButton({
+  text,
+  label,
+  ...look
+}: { text: string; label: string } & Pick<Look, "kind" | "small">) {
   const { t } = useText();
   const [copied, copy] = useCopy(text);
   const Icon = copied ? Check : CopyIcon;
   return (
     <>
-      <Button small={small} onClick={copy}>
+      <Button {...look} onClick={copy}>
         <Icon className="size-4" aria-hidden="true" />
         {copied ? t("ui.copied") : label}
       </Button>
@@ -54,8 +58,8 @@ export function CopyButton({ text, label, small }: { text: string; label: string
 export function CopyCurl({ command }: { command: string }) {
   const { t } = useText();
   return (
-    <span className="mr-auto flex-none!">
-      <CopyIconButton text={command} label={t("ui.copyAsCurl")} />
+    <span className="mr-auto flex-none! max-md:order-last max-md:mr-0 max-md:flex-[0_0_100%]! max-md:text-center">
+      <CopyButton text={command} label={t("ui.copyAsCurl")} kind="quiet" />
     </span>
   );
 }
@@ -67,8 +71,8 @@ export function CopyBox({ text, label, lines }: { text: string; label: string; l
       <code
         className={
           lines
-            ? "min-w-0 flex-1 overflow-x-auto whitespace-pre py-1 font-mono text-xs"
-            : "min-w-0 flex-1 break-all py-1 font-mono text-sm"
+            ? "min-w-0 flex-1 overflow-x-auto whitespace-pre py-1 font-mono text-xs max-md:wrap-anywhere max-md:whitespace-pre-wrap"
+            : "wrap-anywhere min-w-0 flex-1 py-1 font-mono text-sm"
         }
         tabIndex={lines ? 0 : undefined}
       >

@@ -44,7 +44,7 @@ export function Dialog(props: DialogProps) {
           ref={popupRef}
           // the first field, else the dialog: not the button that closes
           initialFocus={() => popupRef.current?.querySelector<HTMLElement>(FIELD) ?? popupRef.current}
-          className={atSide ? side : `${popup} ${wide ? "max-w-160" : "max-w-112"} max-md:max-w-none`}
+          className={atSide ? side : `${popup} ${wide ? "max-w-184" : "max-w-112"} max-md:max-w-none`}
         >
           <header className="flex items-center justify-between gap-3 px-5 pt-3 pb-0.5">
             <Base.Title className="font-medium text-lg">{title}</Base.Title>
@@ -72,7 +72,7 @@ function Body({ children, footer, onSubmit }: DialogProps) {
     <>
       {children && <div className="min-h-0 flex-1 overflow-y-auto px-5 py-4">{children}</div>}
       {footer && (
-        <footer className="flex flex-wrap justify-end gap-2 border-line border-t px-5 py-3 max-md:[&>*]:flex-1">
+        <footer className="flex flex-wrap justify-end gap-2 border-line border-t px-5 py-3 max-md:[&>*,&>.contents>*]:flex-1">
           {footer}
         </footer>
       )}
@@ -140,7 +140,7 @@ export function ConfirmDialog({
             />
           )}
           {error != null && <ErrorLine error={error} className="mt-4" />}
-          <div className="mt-5 flex justify-end gap-2 max-md:[&>*]:flex-1">
+          <div className="mt-5 flex justify-end gap-2 max-md:[&>*,&>.contents>*]:flex-1">
             <AlertDialog.Close render={<Button />}>{t("ui.cancel")}</AlertDialog.Close>
             <Button
               kind={harmless ? "primary" : "danger"}

@@ -52,7 +52,13 @@ export function TextField({ label, hint, error, before, after, className, ...inp
   return (
     <FieldFrame label={label} hint={hint} error={error} className={className}>
       {(ids) => (
-        <span className={clsx(box, "h-8 max-md:h-10", error ? "border-vermilion" : "border-line-strong")}>
+        <span
+          className={clsx(
+            box,
+            "h-8 whitespace-nowrap max-md:h-10",
+            error ? "border-vermilion" : "border-line-strong",
+          )}
+        >
           {before}
           <input
             {...input}

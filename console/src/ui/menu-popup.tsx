@@ -14,12 +14,15 @@ export default function MenuPopup({
   align: "start" | "end";
 }) {
   const [open, setOpen] = useState(true);
+  const whys = entries.map((entry) => entry !== "line" && entry.disabled);
+  /** An entry above says the same. */
+  const isSaid = (i: number) => Boolean(whys[i]) && whys.indexOf(whys[i] ?? false) < i;
   return (
     <Base.Root open={open} onOpenChange={setOpen}>
       <Base.Trigger render={trigger} />
       <Base.Portal>
         <Base.Positioner align={align} sideOffset={4} className="z-30">
-          <Base.Popup className="min-w-[max(12rem,var(--anchor-width))] max-w-[calc(100vw-1rem)] rounded-lg border border-line bg-sheet p-1 shadow-float outline-none">
+          <Base.Popup className="min-w-[max(12rem,var(--anchor-width))] max-w-[min(22rem,calc(100vw-1rem))] rounded-lg border border-line bg-sheet p-1 shadow-float outline-none">
             {entries.map((entry, i) =>
               entry === "line" ? (
                 // biome-ignore lint/suspicious/noArrayIndexKey: a line has nothing else to be known by
@@ -39,7 +42,9 @@ export default function MenuPopup({
                   <span className="min-w-0">
                     <span className={clsx("block", entry.disabled && "text-ink-3")}>{entry.label}</span>
                     {(entry.disabled || entry.note) && (
-                      <span className="block text-ink-3 text-xs">{entry.disabled || entry.note}</span>
+                      <span className={isSaid(i) ? "sr-only" : "block text-ink-3 text-xs"}>
+                        {entry.disabled || entry.note}
+                      </span>
                     )}
                   </span>
                 </Base.Item>

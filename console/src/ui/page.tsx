@@ -3,6 +3,10 @@ import { clsx } from "clsx";
 import { ChevronRight } from "lucide-react";
 import { type ReactNode, useId } from "react";
 
+/** An address breaks after its slashes rather than within a word. */
+const breakable = (title: string): ReactNode[] =>
+  title.split(/(?<=\/)/).flatMap((part, i) => (i === 0 ? [part] : [<wbr key={part} />, part]));
+
 /** Title, one sentence that says how things stand in numbers, actions at the right. */
 export function PageHead({
   title,
@@ -32,7 +36,7 @@ export function PageHead({
           </p>
         )}
         <div className="flex flex-wrap items-center gap-x-4">
-          <h1 className="wrap-anywhere min-w-0 font-medium font-serif text-xl">{title}</h1>
+          <h1 className="wrap-anywhere min-w-0 font-medium font-serif text-xl">{breakable(title)}</h1>
           {mark}
         </div>
         {children && <p className="num text-pretty text-ink-2 text-sm">{children}</p>}
@@ -79,7 +83,7 @@ export function Panel({ className, children }: { className?: string; children: R
 export function Row({ title, hint, children }: { title: ReactNode; hint?: ReactNode; children?: ReactNode }) {
   return (
     <div className="flex min-h-14 flex-wrap items-center justify-between gap-x-4 gap-y-2 border-line border-b px-4 py-2.5 last:border-b-0">
-      <div className="min-w-0 max-w-[68ch] flex-1 basis-56">
+      <div className="min-w-0 max-w-[68ch] flex-1 basis-44">
         <div className="text-base">{title}</div>
         {hint && <div className="text-ink-3 text-xs">{hint}</div>}
       </div>

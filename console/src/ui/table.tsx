@@ -46,6 +46,8 @@ export interface TableProps<Item> {
 
 /** Above this many rows only those in view are in the page. */
 const MANY = 100;
+/** So many are shown until the part for many is loaded. */
+const FIRST = 12;
 const ManyRows = lazy(() => import("./many-rows"));
 
 export function Table<Item>(props: TableProps<Item>) {
@@ -58,7 +60,13 @@ export function Table<Item>(props: TableProps<Item>) {
       <div role="table" aria-label={label} aria-rowcount={props.onEnd ? -1 : items.length + 1}>
         <Head {...props} columns={columns} template={template} />
         {items.length > MANY || props.onEnd ? (
-          <Suspense>
+          <Suspense
+            fallback={
+              <div role="presentation" className="max-h-[70dvh] overflow-hidden">
+                <Few {...props} items={items.slice(0, FIRST)} template={template} />
+              </div>
+            }
+          >
             <ManyRows
               count={items.length}
               rowHeight={props.rowHeight ?? 56}

@@ -3,7 +3,6 @@ import type { EndedRuns } from "@/api/instances/queries";
 import { useText } from "@/i18n";
 import { useNow } from "@/lib/clock";
 import { useFormat } from "@/lib/format";
-import { formatDuration } from "@/lib/time";
 import { lastDay } from "./strip";
 
 const WIDTH = 144;
@@ -12,13 +11,13 @@ const MINUTE = 60_000;
 /** The last 24 hours as a ruled line, with the billed runs inked in. */
 export function RunStrip({ it, ended }: { it: Instance; ended: EndedRuns | undefined }) {
   const { t } = useText();
-  const { clock } = useFormat();
+  const { clock, minutes } = useFormat();
   // the ink moves by the minute
   const now = Math.floor(useNow() / MINUTE) * MINUTE;
   if (!ended) return <span className="block h-4" />;
   const day = lastDay(it, ended, now);
   const x = (part: number) => Math.round(part * WIDTH * 10) / 10;
-  const duration = formatDuration(Math.floor(day.seconds / 60) * 60).replace(/ 00s$/, "");
+  const duration = minutes(day.seconds);
   const words =
     day.known > 0 && ended.known_since
       ? t("instances.ranSome", { duration, when: clock(ended.known_since) })

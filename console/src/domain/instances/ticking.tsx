@@ -2,14 +2,14 @@ import type { Instance } from "@/api/generated/types";
 import { useText } from "@/i18n";
 import { useNow } from "@/lib/clock";
 import { useFormat } from "@/lib/format";
-import { formatDuration } from "@/lib/time";
 import { costSoFar, runningSeconds } from "./running";
 
 type Running = Pick<Instance, "state" | "started_at" | "price_per_hour" | "currency">;
 
 export function RunningTime({ it }: { it: Running }) {
+  const { duration } = useFormat();
   const seconds = runningSeconds(it, useNow());
-  return seconds === null ? null : <span className="num">{formatDuration(seconds)}</span>;
+  return seconds === null ? null : <span className="num">{duration(seconds)}</span>;
 }
 
 export function RunningCost({ it }: { it: Running }) {

@@ -3,7 +3,6 @@ import type { AttemptState, Job, JobAttempt } from "@/api/generated/types";
 import { attempts } from "@/api/jobs/queries";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
-import { formatDuration } from "@/lib/time";
 import { Section } from "@/ui/page";
 import { type Mark, StateMark } from "@/ui/state";
 import { type Column, Table } from "@/ui/table";
@@ -96,24 +95,23 @@ function Outcome({ one }: { one: JobAttempt }) {
 }
 
 function Charged({ one }: { one: JobAttempt }) {
-  const { money } = useFormat();
+  const { money, duration } = useFormat();
   if (one.cost === null || !one.currency) return <span className="text-ink-3 text-sm">–</span>;
   return (
     <span className="num block text-sm">
       {money(one.cost, one.currency)}
-      {one.seconds !== null && (
-        <span className="block text-ink-3 text-xs">{formatDuration(one.seconds)}</span>
-      )}
+      {one.seconds !== null && <span className="block text-ink-3 text-xs">{duration(one.seconds)}</span>}
     </span>
   );
 }
 
 function NotCharged({ one }: { one: JobAttempt }) {
   const { t } = useText();
+  const { duration } = useFormat();
   if (!one.uncharged_seconds) return <span className="text-ink-3 text-sm">–</span>;
   return (
     <span className="num block text-sm">
-      {formatDuration(one.uncharged_seconds)}
+      {duration(one.uncharged_seconds)}
       {one.uncharged_reason && (
         <span className="block text-ink-3 text-xs">{t(`jobs.because_${one.uncharged_reason}`)}</span>
       )}

@@ -5,7 +5,6 @@ import { jobQuote } from "@/api/jobs/queries";
 import { useText } from "@/i18n";
 import { useNow } from "@/lib/clock";
 import { useFormat } from "@/lib/format";
-import { formatAbout } from "@/lib/time";
 
 const levels: readonly JobLevel[] = ["urgent", "ordinary", "background"];
 
@@ -79,10 +78,11 @@ function LevelPrice({ quote }: { quote: JobQuote | undefined }) {
 
 function LevelStart({ quote, isAsked }: { quote: JobQuote | undefined; isAsked: boolean }) {
   const { t } = useText();
+  const { about } = useFormat();
   const now = useNow();
   if (!quote) return isAsked && "…";
   const start = quote.expected?.start;
   if (!start) return t("newJob.startsUnknown");
   const seconds = (Date.parse(start.p50) - now) / 1000;
-  return seconds < 5 ? t("newJob.startsSoon") : t("newJob.startsIn", { time: formatAbout(seconds) });
+  return seconds < 5 ? t("newJob.startsSoon") : t("newJob.startsIn", { time: about(seconds) });
 }

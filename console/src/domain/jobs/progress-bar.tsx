@@ -1,7 +1,7 @@
 import type { Job } from "@/api/generated/types";
 import { useText } from "@/i18n";
 import { useNow } from "@/lib/clock";
-import { formatAbout } from "@/lib/time";
+import { useFormat } from "@/lib/format";
 import { Progress } from "@/ui/progress";
 import { partOf, secondsLeft } from "./progress";
 
@@ -26,6 +26,7 @@ export function ProgressBar({ it, name }: { it: Job; name: string }) {
 
 function useProgressText(it: Job): string {
   const { t } = useText();
+  const { about } = useFormat();
   const now = useNow();
   const { progress } = it;
   if (!progress || progress.phase === "loading") return t("jobs.loading");
@@ -34,5 +35,5 @@ function useProgressText(it: Job): string {
   const left = secondsLeft(it, now);
   return left === null
     ? t("jobs.step", { step, steps })
-    : t("jobs.stepSoon", { step, steps, time: formatAbout(left) });
+    : t("jobs.stepSoon", { step, steps, time: about(left) });
 }

@@ -5,7 +5,6 @@ import type { JobQuote, NewJob } from "@/api/generated/types";
 import { ApiError } from "@/api/problem";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
-import { formatDuration } from "@/lib/time";
 import { Button } from "@/ui/button";
 import { CopyButton } from "@/ui/copy";
 import { describe, RequestId } from "@/ui/error";
@@ -43,7 +42,7 @@ export function Fact({ name, children }: { name: string; children: ReactNode }) 
 /** What it makes, when, and what it costs, before the press. */
 export function Summary(sum: Sum) {
   const { t } = useText();
-  const { money, clock } = useFormat();
+  const { money, clock, duration } = useFormat();
   const { quote, body } = sum;
   const end = quote?.expected?.end;
   const start = quote?.expected?.start;
@@ -61,8 +60,8 @@ export function Summary(sum: Sum) {
         <Fact name={t("newJob.work")}>
           {quote
             ? t("newJob.workRange", {
-                p50: formatDuration(Math.max(1, quote.work_seconds_p50)),
-                p90: formatDuration(Math.max(1, quote.work_seconds_p90)),
+                p50: duration(Math.max(1, quote.work_seconds_p50)),
+                p90: duration(Math.max(1, quote.work_seconds_p90)),
               })
             : "–"}
         </Fact>

@@ -6,12 +6,7 @@ import { useAct } from "@/api/query";
 import { putStorage } from "@/api/storages/cache";
 import { storage } from "@/api/storages/queries";
 import { useText } from "@/i18n";
-import { useForm } from "@/lib/form";
-import { Button } from "@/ui/button";
-import { CopyCurl } from "@/ui/copy";
-import { Dialog } from "@/ui/dialog";
-import { ErrorLine } from "@/ui/error";
-import { TextField } from "@/ui/field";
+import { NameDialog } from "@/ui/name-dialog";
 import { notify } from "@/ui/toast";
 
 export default function RenameDialog({ it, onClose }: { it: Storage; onClose: () => void }) {
@@ -32,33 +27,19 @@ export default function RenameDialog({ it, onClose }: { it: Storage; onClose: ()
       },
     },
   );
-  const form = useForm({
-    initial: { name: it.name },
-    check: ({ name }) => ({
-      name: name.trim().length < 1 || name.trim().length > 100 ? t("storages.nameLength") : undefined,
-    }),
-    send: ({ name }) => save.run(name.trim()),
-    error: save.error,
-  });
   return (
-    <Dialog
-      open
-      onClose={onClose}
-      onSubmit={form.submit}
+    <NameDialog
       title={t("storages.renameTitle", { name: it.name })}
       description={t("storages.renameHint")}
-      footer={
-        <>
-          <CopyCurl command={asCurl(updateStorage, { path, body: { name: form.values.name.trim() } })} />
-          <Button onClick={onClose}>{t("ui.cancel")}</Button>
-          <Button kind="primary" type="submit" busy={save.busy}>
-            {t("ui.save")}
-          </Button>
-        </>
-      }
-    >
-      <TextField label={t("storages.name")} autoComplete="off" {...form.text("name")} />
-      {save.error != null && !form.errors.name && <ErrorLine error={save.error} className="mt-4" />}
-    </Dialog>
+      label={t("storages.name")}
+      initial={it.name}
+      longest={100}
+      wrong={t("storages.nameLength")}
+      busy={save.busy}
+      error={save.error}
+      onSend={save.run}
+      curlOf={(name) => asCurl(updateStorage, { path, body: { name } })}
+      onClose={onClose}
+    />
   );
 }

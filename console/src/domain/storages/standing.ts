@@ -44,13 +44,15 @@ const reasons: Record<StorageReason, PlainKey> = {
   object_store_refused: "storages.objectStoreRefused",
 };
 
+const isKnown = (reason: string): reason is StorageReason => reason in reasons;
+
 /** Why, as a sentence. The API's own is English and says more; a code that is new has only that. */
 export function reasonOf(
-  it: Pick<Storage, "reason" | "message">,
+  it: { reason: string | null; message: string | null },
   t: Text,
   language: Language,
 ): string | null {
-  const word: PlainKey | undefined = it.reason ? reasons[it.reason] : undefined;
+  const word = it.reason !== null && isKnown(it.reason) ? reasons[it.reason] : undefined;
   const ours = word ? t(word) : null;
   return language === "en" ? (it.message ?? ours) : (ours ?? it.message);
 }

@@ -15,10 +15,12 @@ import { useFormat } from "@/lib/format";
 import { Button } from "@/ui/button";
 import { ConfirmDialog } from "@/ui/dialog";
 import { ActionMenu } from "@/ui/menu";
+import { NameDialog } from "@/ui/name-dialog";
 import { Empty, Panel, Row, Section } from "@/ui/page";
 import { notify } from "@/ui/toast";
-import { NameDialog } from "./name-dialog";
 import { passkeys } from "./queries";
+
+const LONGEST = 100;
 
 export function Passkeys() {
   const { t } = useText();
@@ -73,6 +75,9 @@ function AddDialog({ onClose }: { onClose: () => void }) {
       title={t("account.passkeyAdd")}
       hint={isCancelled ? t("signIn.passkeyCancelled") : t("account.passkeyNameHint")}
       verb={t("account.passkeyAdd")}
+      label={t("account.name")}
+      longest={LONGEST}
+      wrong={t("account.nameMissing")}
       busy={add.busy}
       error={isCancelled ? null : add.error}
       onSend={add.run}
@@ -125,7 +130,9 @@ function OnePasskey({ passkey }: { passkey: Passkey }) {
           onClose={close}
           title={t("account.renameTitle", { name })}
           initial={name}
-          verb={t("ui.save")}
+          label={t("account.name")}
+          longest={LONGEST}
+          wrong={t("account.nameMissing")}
           busy={rename.busy}
           error={rename.error}
           onSend={rename.run}

@@ -12,10 +12,10 @@ import { useStore } from "@/lib/store";
 import { setTheme, theme, themes } from "@/lib/theme";
 import { Button } from "@/ui/button";
 import { CopyIconButton } from "@/ui/copy";
+import { NameDialog } from "@/ui/name-dialog";
 import { Panel, Row, Section } from "@/ui/page";
 import { Select } from "@/ui/select";
 import { notify } from "@/ui/toast";
-import { NameDialog } from "./name-dialog";
 
 export function ProfilePage() {
   const { t } = useText();
@@ -64,7 +64,9 @@ function Name() {
           title={t("account.name")}
           hint={t("account.nameHint")}
           initial={user.display_name}
-          verb={t("ui.save")}
+          label={t("account.name")}
+          longest={100}
+          wrong={t("account.nameMissing")}
           busy={rename.busy}
           error={rename.error}
           onSend={rename.run}

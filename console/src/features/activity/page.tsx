@@ -8,7 +8,7 @@ import { useMe } from "@/api/session";
 import { tenantOf } from "@/app/needs-tenant";
 import { useWhyNot } from "@/app/roles";
 import { useText } from "@/i18n";
-import { Button } from "@/ui/button";
+import { Button, ButtonLink } from "@/ui/button";
 import { FilterLinks } from "@/ui/filter-links";
 import { Empty, PageHead, Panel } from "@/ui/page";
 import { type Area, areas } from "./areas";
@@ -19,13 +19,18 @@ const route = getRouteApi("/_app/activity");
 
 export function ActivityPage() {
   const { t } = useText();
-  const reason = useWhyNot("audit.read");
+  const isHidden = Boolean(useWhyNot("audit.read"));
   return (
     <>
       <PageHead title={t("activity.title")}>{t("activity.intro")}</PageHead>
-      {reason ? (
+      {isHidden ? (
         <Panel>
-          <Empty title={t("activity.notYours")}>{reason}</Empty>
+          <Empty
+            title={t("activity.notYours")}
+            actions={<ButtonLink to="/members">{t("activity.whoOwns")}</ButtonLink>}
+          >
+            {t("activity.notYoursHint")}
+          </Empty>
         </Panel>
       ) : (
         <Entries />

@@ -67,7 +67,7 @@ function Tile({ it, artifact, n, guess }: { it: Job; artifact: Artifact; n: numb
           className="h-full w-full object-cover"
           onRatio={setRatio}
         />
-        <span className="pointer-events-none absolute inset-x-0 bottom-0 rounded-b-sm bg-ink/85 px-2 py-1.5 text-paper text-xs opacity-0 group-focus-within:opacity-100 group-hover:opacity-100 max-md:hidden">
+        <span className="pointer-events-none absolute inset-x-0 bottom-0 rounded-b-sm bg-black/75 px-2 py-1.5 text-sheet text-xs dark:text-ink opacity-0 group-focus-within:opacity-100 group-hover:opacity-100 max-md:hidden">
           <span className="line-clamp-2">{title}</span>
           {known && known.seed !== null && (
             <span className="num block truncate opacity-80">

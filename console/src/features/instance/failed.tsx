@@ -25,7 +25,7 @@ export function FailedReason({ it }: { it: Instance }) {
   const tail = it.log_tail?.trimEnd();
   return (
     <>
-      <div className="rounded-lg border border-vermilion bg-vermilion-wash px-4 py-3.5">
+      <div className="rounded-lg border border-vermilion bg-vermilion-wash px-4 py-3.5 max-md:-order-2">
         <h2 className="font-medium text-base text-vermilion">{title ?? t(standingOf(it).word)}</h2>
         {sentence && sentence !== title && <p className="max-w-[80ch] text-sm">{sentence}</p>}
       </div>
@@ -97,12 +97,14 @@ function Item({
   const act = useInstanceActs();
   const why = (action: InstanceAction) => whyNotNow(me, it, action, t);
   const price = t("ui.perHour", { price: money(it.price_per_hour, it.currency) });
+  const kind = first ? "primary" : "plain";
   switch (advice.kind) {
     case "version":
       return (
         <Do title={t("instance.doVersion", { version: advice.version })} hint={t("instance.doVersionHint")}>
           <Button
             small
+            kind={kind}
             busy={change.busy}
             disabled={why("start")}
             onClick={() => change.run({ version: advice.version })}
@@ -114,7 +116,7 @@ function Item({
     case "again":
       return (
         <Do title={t(first ? "instance.doAgain" : "instance.doAgainSame")} hint={t("instance.doAgainHint")}>
-          <Button small disabled={why("start")} onClick={() => act("start", it)}>
+          <Button small kind={kind} disabled={why("start")} onClick={() => act("start", it)}>
             {t("instance.startAgain", { price })}
           </Button>
         </Do>
@@ -122,7 +124,7 @@ function Item({
     case "wait":
       return (
         <Do title={t("instance.doWait")} hint={t("instances.startWhenRoomHint")}>
-          <Button small disabled={why("start")} onClick={() => act("wait", it)}>
+          <Button small kind={kind} disabled={why("start")} onClick={() => act("wait", it)}>
             {t("instances.startWhenRoom", { price })}
           </Button>
         </Do>
@@ -137,6 +139,7 @@ function Item({
         >
           <Button
             small
+            kind={kind}
             busy={change.busy}
             disabled={why("start")}
             onClick={() => change.run({ gpu_spec: gpu_spec.name })}

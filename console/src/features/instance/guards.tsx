@@ -9,7 +9,6 @@ import { useWhyNot } from "@/app/roles";
 import { useText } from "@/i18n";
 import { useNow } from "@/lib/clock";
 import { useFormat } from "@/lib/format";
-import { formatDuration } from "@/lib/time";
 import { Button } from "@/ui/button";
 import { ErrorLine } from "@/ui/error";
 import { Panel, Section } from "@/ui/page";
@@ -60,16 +59,14 @@ export function Guards({ it }: { it: Instance }) {
 
 function Idle({ it, idle }: { it: Instance; idle: NonNullable<Instance["idle_stop"]> }) {
   const { t } = useText();
-  const { clock } = useFormat();
+  const { clock, duration } = useFormat();
   const now = useNow();
   if (idle.stop_at)
     return (
       <span className="font-medium text-ochre">{t("instance.idleStops", { when: clock(idle.stop_at) })}</span>
     );
   if (idle.idle_since)
-    return (
-      <>{t("instance.idleFor", { duration: formatDuration((now - Date.parse(idle.idle_since)) / 1000) })}</>
-    );
+    return <>{t("instance.idleFor", { duration: duration((now - Date.parse(idle.idle_since)) / 1000) })}</>;
   return (
     <>
       {t(it.state === "running" ? "instance.idleNot" : "instance.idleWhile", {

@@ -5,6 +5,7 @@ import { useMe } from "@/api/session";
 import { type InstanceAction, useInstanceActs, whyNotNow } from "@/domain/instances/acts";
 import { InstanceMenu } from "@/domain/instances/menu";
 import { OpenLink } from "@/domain/instances/open-link";
+import { isFailed } from "@/domain/instances/standing";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
 import { monthlyOf } from "@/lib/money";
@@ -32,7 +33,11 @@ export function HeadActions({
         <OpenLink it={it} primary />
         {it.ports.map((port) => port.title && <OpenLink key={port.port} it={it} port={port} />)}
         {isStopped && (
-          <Button kind="primary" disabled={why("start")} onClick={() => act("start", it)}>
+          <Button
+            kind={isFailed(it) ? "plain" : "primary"}
+            disabled={why("start")}
+            onClick={() => act("start", it)}
+          >
             <span>
               {t("instances.start")} · <PriceTag perHour={it.price_per_hour} currency={it.currency} />
             </span>

@@ -5,19 +5,18 @@ import { useText } from "@/i18n";
 import { useNow } from "@/lib/clock";
 import { useFormat } from "@/lib/format";
 import { costOf } from "@/lib/money";
-import { formatDuration } from "@/lib/time";
 import { Button } from "@/ui/button";
 import { Panel, Row, Section } from "@/ui/page";
 
 /** The kept GPU: until when, what it has cost, and how it is given up. */
 export function HoldBox({ it, hold }: { it: Instance; hold: InstanceHold }) {
   const { t } = useText();
-  const { clock, money } = useFormat();
+  const { clock, money, duration } = useFormat();
   const me = useMe();
   const act = useInstanceActs();
   const now = useNow();
   const seconds = hold.since ? Math.max(0, (now - Date.parse(hold.since)) / 1000) : null;
-  const left = formatDuration((Date.parse(hold.until) - now) / 1000);
+  const left = duration((Date.parse(hold.until) - now) / 1000);
   return (
     <Section title={t("instance.kept")}>
       <Panel>

@@ -5,11 +5,7 @@ import type { Instance } from "@/api/generated/types";
 import { putInstance } from "@/api/instances/cache";
 import { useAct } from "@/api/query";
 import { useText } from "@/i18n";
-import { useForm } from "@/lib/form";
-import { Button } from "@/ui/button";
-import { Dialog } from "@/ui/dialog";
-import { ErrorLine } from "@/ui/error";
-import { TextField } from "@/ui/field";
+import { NameDialog } from "@/ui/name-dialog";
 
 export default function RenameDialog({ it, onClose }: { it: Instance; onClose: () => void }) {
   const { t } = useText();
@@ -23,32 +19,18 @@ export default function RenameDialog({ it, onClose }: { it: Instance; onClose: (
       },
     },
   );
-  const form = useForm({
-    initial: { name: it.name },
-    check: ({ name }) => ({
-      name: name.trim().length < 1 || name.trim().length > 63 ? t("instance.nameLength") : undefined,
-    }),
-    send: ({ name }) => save.run(name.trim()),
-    error: save.error,
-  });
   return (
-    <Dialog
-      open
-      onClose={onClose}
-      onSubmit={form.submit}
+    <NameDialog
       title={t("instance.renameTitle", { name: it.name })}
       description={t("instance.renameHint")}
-      footer={
-        <>
-          <Button onClick={onClose}>{t("ui.cancel")}</Button>
-          <Button kind="primary" type="submit" busy={save.busy}>
-            {t("ui.save")}
-          </Button>
-        </>
-      }
-    >
-      <TextField label={t("instances.name")} autoComplete="off" {...form.text("name")} />
-      {save.error != null && !form.errors.name && <ErrorLine error={save.error} className="mt-4" />}
-    </Dialog>
+      label={t("instances.name")}
+      initial={it.name}
+      longest={63}
+      wrong={t("instance.nameLength")}
+      busy={save.busy}
+      error={save.error}
+      onSend={save.run}
+      onClose={onClose}
+    />
   );
 }

@@ -6,7 +6,6 @@ import { useText } from "@/i18n";
 import { useNow } from "@/lib/clock";
 import { useFormat } from "@/lib/format";
 import { costOf, parseAmount, totalOf } from "@/lib/money";
-import { formatDuration } from "@/lib/time";
 import { Empty } from "@/ui/page";
 import { Ring } from "@/ui/state";
 import { type Column, Table } from "@/ui/table";
@@ -14,7 +13,7 @@ import { type Column, Table } from "@/ui/table";
 /** All runs and holds, with what each cost and why it ended. */
 export function RunsPage({ id }: { id: InstanceId }) {
   const { t } = useText();
-  const { money, time, total } = useFormat();
+  const { money, time, total, duration } = useFormat();
   const it = useLoaded(instance(id));
   const list = useLoadedPages(runs(id));
   const items = list.data.pages.flatMap((page) => page.items);
@@ -38,7 +37,7 @@ export function RunsPage({ id }: { id: InstanceId }) {
       label: t("instance.runTo"),
       width: "minmax(9rem, 1fr)",
       cell: (run) => (
-        <span className="num text-sm">{run.ended_at ? time(run.ended_at) : t("instance.runGoesOn")}</span>
+        <span className="num text-sm">{run.ended_at ? time(run.ended_at) : t("instance.runNow")}</span>
       ),
     },
     {
@@ -82,9 +81,9 @@ export function RunsPage({ id }: { id: InstanceId }) {
         first && (
           <span className="num flex flex-wrap justify-between gap-x-4">
             <span>
-              {t("instance.runsTotal", { duration: formatDuration(first.total_seconds) })}
+              {t("instance.runsTotal", { duration: duration(first.total_seconds) })}
               {first.held_seconds > 0 &&
-                ` · ${t("instance.heldTotal", { duration: formatDuration(first.held_seconds) })}`}
+                ` · ${t("instance.heldTotal", { duration: duration(first.held_seconds) })}`}
             </span>
             {totals.size > 0 && (
               <span className="font-medium text-ink">{t("instance.onBill", { cost: total(totals) })}</span>
@@ -122,7 +121,8 @@ function useSeconds(run: MeteredRun): number {
 }
 
 function Length({ run }: { run: MeteredRun }) {
-  return <span className="num text-sm max-md:text-xs">{formatDuration(useSeconds(run))}</span>;
+  const { duration } = useFormat();
+  return <span className="num text-sm max-md:text-xs">{duration(useSeconds(run))}</span>;
 }
 
 function Cost({ run }: { run: MeteredRun }) {

@@ -7,7 +7,6 @@ import { RunningCost, RunningTime } from "@/domain/instances/ticking";
 import { useText } from "@/i18n";
 import { useNow } from "@/lib/clock";
 import { useFormat } from "@/lib/format";
-import { formatDuration } from "@/lib/time";
 
 /** How it stands, in numbers that go on by themselves. */
 export function StandingSentence({ it }: { it: Instance }) {
@@ -64,7 +63,7 @@ function Waiting({ it }: { it: Instance }) {
 
 function LastRun({ it }: { it: Instance }) {
   const { t } = useText();
-  const { clock } = useFormat();
+  const { clock, duration } = useFormat();
   const { data } = useQuery(recentRuns(it.id));
   if (it.state !== "stopped") return null;
   const last = data?.find((run) => run.kind === "running" && run.ended_at);
@@ -74,7 +73,7 @@ function LastRun({ it }: { it: Instance }) {
     <>
       {t("instance.lastRan", {
         when: clock(last.started_at),
-        duration: formatDuration(last.seconds),
+        duration: duration(last.seconds),
       })}
     </>
   );

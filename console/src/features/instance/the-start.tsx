@@ -10,7 +10,6 @@ import { isMoving, reasonOf } from "@/domain/instances/standing";
 import { useText } from "@/i18n";
 import { useNow } from "@/lib/clock";
 import { useFormat } from "@/lib/format";
-import { formatDuration } from "@/lib/time";
 import { Panel, Section } from "@/ui/page";
 import { type Mark, Ring } from "@/ui/state";
 import { useStepText } from "./step-text";
@@ -28,6 +27,7 @@ export function TheStart({
   main?: boolean;
 }) {
   const { t } = useText();
+  const { duration } = useFormat();
   const timeline = events && timelineOf(events, it);
   if (!timeline) return null;
   const list = <Steps it={it} timeline={timeline} />;
@@ -40,7 +40,7 @@ export function TheStart({
         <span className="num text-ink-2 text-sm">
           {timeline.seconds === null
             ? it.state !== "stopped" && <Elapsed since={timeline.asked_at} />
-            : formatDuration(timeline.seconds)}
+            : duration(timeline.seconds)}
         </span>
       }
     >
@@ -57,8 +57,9 @@ export function TheStart({
 }
 
 function Elapsed({ since }: { since: string }) {
+  const { duration } = useFormat();
   const now = useNow();
-  return <>{formatDuration((now - Date.parse(since)) / 1000)}</>;
+  return <>{duration((now - Date.parse(since)) / 1000)}</>;
 }
 
 /** How much of it is done, where the platform knows it. */
@@ -152,13 +153,13 @@ function Steps({ it, timeline }: { it: Instance; timeline: Timeline }) {
 }
 
 function StepTime({ step }: { step: Step }) {
-  const { clock, seconds } = useFormat();
+  const { clock, seconds, duration } = useFormat();
   const now = useNow();
   const className = "num text-ink-2";
   if (step.state === "ahead") return <span className="text-ink-3">–</span>;
   if (step.state === "now" && step.since)
-    return <span className={className}>{formatDuration((now - Date.parse(step.since)) / 1000)}</span>;
+    return <span className={className}>{duration((now - Date.parse(step.since)) / 1000)}</span>;
   if (step.kind === "after" && step.at) return <span className={className}>{clock(step.at)}</span>;
   if (step.took === null && step.at) return <span className={className}>{seconds(step.at)}</span>;
-  return <span className={className}>{formatDuration(step.took ?? 0)}</span>;
+  return <span className={className}>{duration(step.took ?? 0)}</span>;
 }

@@ -100,7 +100,7 @@ export function InstanceTable({
           },
         ]
       : []),
-    { key: "run", label: t("instances.thisRun"), width: "5.5rem", cell: (it) => <RunCell it={it} /> },
+    { key: "run", label: t("instances.thisRun"), width: "6rem", cell: (it) => <RunCell it={it} /> },
     {
       key: "open",
       label: t("instances.open"),

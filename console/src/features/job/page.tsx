@@ -52,7 +52,7 @@ export function JobPage() {
         {sentence}
       </PageHead>
       <JobAnnouncements items={[it]} />
-      <div className="grid items-start gap-8 lg:grid-cols-[minmax(0,1fr)_19rem]">
+      <div className="grid grid-cols-[minmax(0,1fr)] items-start gap-8 lg:grid-cols-[minmax(0,1fr)_19rem]">
         <div className="min-w-0">
           <Standing it={it} name={name} />
           {it.state === "succeeded" && <Results it={it} />}

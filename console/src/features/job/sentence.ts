@@ -5,19 +5,18 @@ import { isPicture } from "@/domain/jobs/picture";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
 import { isNothing } from "@/lib/money";
-import { formatDuration } from "@/lib/time";
 
 /** How it stands, in numbers. */
 export function useJobSentence(it: Job): string {
   const { t } = useText();
-  const { clock, money } = useFormat();
+  const { clock, money, duration } = useFormat();
   const { data } = useQuery({ ...artifacts(it.id), enabled: it.state === "succeeded" });
   const cost =
     it.cost && !isNothing(it.cost.amount) ? money(it.cost.amount, it.cost.currency) : t("jobs.free");
   const when = clock(it.ended_at ?? it.created_at);
   const seconds =
     it.started_at && it.ended_at ? (Date.parse(it.ended_at) - Date.parse(it.started_at)) / 1000 : 0;
-  const time = formatDuration(Math.max(1, seconds));
+  const time = duration(Math.max(1, seconds));
   const made = data?.filter(isPicture).length ?? 0;
   switch (it.state) {
     case "queued":

@@ -10,7 +10,6 @@ import { Thumb } from "@/domain/jobs/thumb";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
 import { useListTotal } from "@/lib/list-total";
-import { formatDuration } from "@/lib/time";
 import { StateMark } from "@/ui/state";
 import { type Column, Table } from "@/ui/table";
 
@@ -128,7 +127,8 @@ function StateCell({ it }: { it: Job }) {
 }
 
 function Took({ it }: { it: Job }) {
+  const { duration } = useFormat();
   if (!it.started_at || !it.ended_at) return <span className="text-ink-3 text-sm">–</span>;
   const seconds = (Date.parse(it.ended_at) - Date.parse(it.started_at)) / 1000;
-  return <span className="num whitespace-nowrap text-sm">{formatDuration(seconds)}</span>;
+  return <span className="num whitespace-nowrap text-sm">{duration(seconds)}</span>;
 }

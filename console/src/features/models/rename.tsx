@@ -5,14 +5,8 @@ import type { Model } from "@/api/generated/types";
 import { model, modelsKey } from "@/api/models";
 import { useAct } from "@/api/query";
 import { useText } from "@/i18n";
-import { useForm } from "@/lib/form";
-import { Button } from "@/ui/button";
-import { Dialog } from "@/ui/dialog";
-import { ErrorLine } from "@/ui/error";
-import { TextField } from "@/ui/field";
+import { NameDialog } from "@/ui/name-dialog";
 import { notify } from "@/ui/toast";
-
-const LONGEST = 100;
 
 export default function RenameDialog({ it, onClose }: { it: Model; onClose: () => void }) {
   const { t } = useText();
@@ -33,32 +27,18 @@ export default function RenameDialog({ it, onClose }: { it: Model; onClose: () =
       },
     },
   );
-  const form = useForm({
-    initial: { name: it.name },
-    check: ({ name }) => ({
-      name: name.trim().length < 1 || name.trim().length > LONGEST ? t("models.nameLength") : undefined,
-    }),
-    send: ({ name }) => save.run(name.trim()),
-    error: save.error,
-  });
   return (
-    <Dialog
-      open
-      onClose={onClose}
-      onSubmit={form.submit}
+    <NameDialog
       title={t("models.renameTitle", { name: it.name })}
       description={t("models.renameHint")}
-      footer={
-        <>
-          <Button onClick={onClose}>{t("ui.cancel")}</Button>
-          <Button kind="primary" type="submit" busy={save.busy}>
-            {t("ui.save")}
-          </Button>
-        </>
-      }
-    >
-      <TextField label={t("models.name")} autoComplete="off" {...form.text("name")} />
-      {save.error != null && !form.errors.name && <ErrorLine error={save.error} className="mt-4" />}
-    </Dialog>
+      label={t("models.name")}
+      initial={it.name}
+      longest={100}
+      wrong={t("models.nameLength")}
+      busy={save.busy}
+      error={save.error}
+      onSend={save.run}
+      onClose={onClose}
+    />
   );
 }

@@ -71,7 +71,7 @@ export default function ModelFields({
             <div key={id} className="mb-2 flex items-start gap-2">
               <SelectField
                 label={t("newJob.adapter")}
-                className="w-60 max-md:flex-1"
+                className="w-60 min-w-0 max-md:w-auto max-md:flex-1"
                 value={id}
                 choices={others.map((it) => ({ value: it.id as string, label: it.name }))}
                 onChange={(next) => change(chosen.map((one, at) => (at === i ? { ...one, id: next } : one)))}
@@ -79,7 +79,7 @@ export default function ModelFields({
               <TextField
                 label={t("newJob.weight")}
                 name={i === 0 ? "parameters.models" : undefined}
-                className="w-24"
+                className="w-24 shrink-0 max-md:w-20"
                 inputMode="decimal"
                 value={weight}
                 error={form.error("parameters.models")}

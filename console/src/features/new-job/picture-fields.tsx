@@ -43,7 +43,7 @@ export function SizeFields({ form }: { form: OrderForm }) {
   const edge = { inputMode: "numeric", after: <span className="text-ink-3">{t("newJob.px")}</span> } as const;
   return (
     <div className="space-y-4">
-      <div className="flex flex-wrap items-end gap-x-5 gap-y-3">
+      <div className="flex flex-wrap items-start gap-x-5 gap-y-3">
         <Choice label={t("newJob.shape")}>
           <Segmented<Shape | typeof CUSTOM>
             label={t("newJob.shape")}

@@ -68,7 +68,7 @@ export function NewStoragePage() {
       <form
         noValidate
         onSubmit={submit}
-        className="grid items-start gap-8 max-lg:pb-20 lg:grid-cols-[minmax(0,1fr)_19rem]"
+        className="grid grid-cols-[minmax(0,1fr)] items-start gap-8 max-lg:pb-20 lg:grid-cols-[minmax(0,1fr)_19rem]"
       >
         <div className="min-w-0">
           <Section title={t("storages.kind")} hint={t("storages.kindHint")}>

@@ -49,7 +49,7 @@ export function OverviewPage() {
             needs.length > 0 && t("overview.needLook", { count: needs.length }),
           ])}
       </PageHead>
-      <div className="grid items-start gap-x-6 xl:grid-cols-[minmax(0,1fr)_20rem]">
+      <div className="grid grid-cols-[minmax(0,1fr)] items-start gap-x-6 xl:grid-cols-[minmax(0,1fr)_20rem]">
         {isEmpty ? <FirstSteps /> : <RunningNow items={running ?? []} />}
         <div className="max-xl:mt-6">
           <MonthCard />
@@ -57,7 +57,7 @@ export function OverviewPage() {
       </div>
       {needs.length > 0 && <NeedsLook needs={needs} />}
       {!isEmpty && (
-        <div className="mt-6 grid items-start gap-x-6 xl:grid-cols-[minmax(0,1fr)_20rem]">
+        <div className="mt-6 grid grid-cols-[minmax(0,1fr)] items-start gap-x-6 xl:grid-cols-[minmax(0,1fr)_20rem]">
           <Recent items={items} />
           <div className="max-xl:mt-6">
             <StartAgain items={items} />

@@ -47,7 +47,7 @@ export function RunningNow({ items }: { items: readonly Instance[] }) {
       cell: (it) => <Name it={it} />,
     },
     { key: "day", label: t("instances.lastDay"), width: "minmax(9rem, 1fr)", cell: strip },
-    { key: "run", label: t("instances.thisRun"), width: "5.5rem", cell: (it) => <RunCell it={it} /> },
+    { key: "run", label: t("instances.thisRun"), width: "6rem", cell: (it) => <RunCell it={it} /> },
     {
       key: "open",
       label: t("instances.open"),

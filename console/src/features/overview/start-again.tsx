@@ -55,9 +55,11 @@ export function StartAgain({ items }: { items: readonly Instance[] }) {
                 >
                   {it.name}
                 </Link>
-                <span className="num block truncate text-ink-3 text-xs">
-                  <span className="font-mono">{it.gpu_spec.name}</span> ·{" "}
-                  {ended_at ? relative(ended_at, now) : t("overview.notLately")}
+                <span className="num flex flex-wrap gap-x-2 text-ink-3 text-xs">
+                  <span className="truncate font-mono">{it.gpu_spec.name}</span>
+                  <span className="truncate">
+                    {ended_at ? relative(ended_at, now) : t("overview.notLately")}
+                  </span>
                 </span>
               </span>
               <Button small disabled={whyNotNow(me, it, "start", t)} onClick={() => act("start", it)}>

@@ -45,7 +45,7 @@ export default function GuardFields({ form, budget }: { form: StartForm; budget:
           </label>
         )}
         {values.idle && error && (
-          <p id="idle-error" className="w-full text-vermilion text-xs">
+          <p id="idle-error" className="w-full pl-6.5 text-vermilion text-xs md:pl-0 md:text-right">
             {error}
           </p>
         )}

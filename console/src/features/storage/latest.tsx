@@ -33,11 +33,15 @@ export function LatestOperations({ it }: { it: Storage }) {
         {items.map((one) => (
           <div
             key={one.id}
-            className="grid grid-cols-[5rem_minmax(0,1fr)_auto] items-baseline gap-x-4 border-line border-b px-4 py-2.5 last:border-b-0"
+            className="grid grid-cols-[5rem_minmax(0,1fr)_auto] items-baseline gap-x-4 gap-y-1 border-line border-b px-4 py-2.5 last:border-b-0"
           >
             <OperationKind one={one} />
-            <OperationStanding one={one} />
-            <span className="num text-ink-3 text-xs">{time(one.created_at)}</span>
+            <div className="max-md:order-last max-md:col-span-full">
+              <OperationStanding one={one} />
+            </div>
+            <span className="num text-right text-ink-3 text-xs max-md:col-span-2">
+              {time(one.created_at)}
+            </span>
           </div>
         ))}
       </Panel>

@@ -1,7 +1,8 @@
 import type { Operation, OperationState } from "@/api/generated/types";
+import { reasonOf } from "@/domain/storages/standing";
 import { type PlainKey, useText } from "@/i18n";
 import { useNow } from "@/lib/clock";
-import { formatDuration } from "@/lib/time";
+import { useFormat } from "@/lib/format";
 import { type Mark, StateMark } from "@/ui/state";
 
 const kinds: Record<string, PlainKey> = {
@@ -27,11 +28,12 @@ export function OperationKind({ one }: { one: Operation }) {
 
 /** How far it is, or how it ended, and why. */
 export function OperationStanding({ one }: { one: Operation }) {
-  const { t } = useText();
+  const { t, language } = useText();
   const { mark, word } = states[one.state];
   const isOpen = one.finished_at === null;
-  const { percent, message } = one.progress;
-  const reason = one.problem?.detail ?? ((isOpen || one.state === "failed") && message);
+  const { percent } = one.progress;
+  const why = (isOpen || one.state === "failed") && reasonOf(one.progress, t, language);
+  const reason = why || one.problem?.detail;
   return (
     <StateMark mark={mark} reason={reason}>
       {t(word)}
@@ -44,7 +46,8 @@ export function OperationStanding({ one }: { one: Operation }) {
 
 /** How long it took, or takes until now. */
 export function OperationTime({ one }: { one: Operation }) {
+  const { duration } = useFormat();
   const now = useNow();
   const to = one.finished_at ? Date.parse(one.finished_at) : now;
-  return <span className="num text-sm">{formatDuration((to - Date.parse(one.created_at)) / 1000)}</span>;
+  return <span className="num text-sm">{duration((to - Date.parse(one.created_at)) / 1000)}</span>;
 }

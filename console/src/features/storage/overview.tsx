@@ -18,7 +18,7 @@ import { Progress } from "./progress";
 export function OverviewPage({ id }: { id: StorageId }) {
   const it = useLoaded(storage(id));
   return (
-    <div className="grid items-start gap-x-10 gap-y-8 min-[1100px]:grid-cols-[minmax(0,1fr)_20rem]">
+    <div className="grid grid-cols-[minmax(0,1fr)] items-start gap-x-10 gap-y-8 min-[1100px]:grid-cols-[minmax(0,1fr)_20rem]">
       <div className="min-w-0 space-y-8 [&>section]:mt-0">
         {it.state === "failed" && <FailedReason it={it} />}
         {isMoving(it) && <Progress it={it} />}

@@ -6,22 +6,21 @@ import { useText } from "@/i18n";
 import { useNow } from "@/lib/clock";
 import { useFormat } from "@/lib/format";
 import { isSome } from "@/lib/money";
-import { formatDuration } from "@/lib/time";
 import { spentOf, workOf } from "./standing";
 
 /** How it stands, in numbers. */
 export function useRunSentence(it: Job, attempts: readonly JobAttempt[]): string {
   const { t } = useText();
-  const { money, clock, time, number, sentences } = useFormat();
+  const { money, clock, time, number, sentences, duration } = useFormat();
   const now = useNow();
   const { data: why } = useQuery({ ...explanation(it.id), enabled: it.state === "queued" });
   const cost = it.cost && money(it.cost.amount, it.cost.currency);
   const isFree = !it.cost || !isSome(it.cost.amount);
-  const done = formatDuration(workOf(attempts));
+  const done = duration(workOf(attempts));
   const charged = cost && !isFree ? t("training.failedFor", { price: cost }) : t("training.failedFree");
   switch (it.state) {
     case "queued": {
-      const waited = formatDuration((now - Date.parse(it.created_at)) / 1000);
+      const waited = duration((now - Date.parse(it.created_at)) / 1000);
       return sentences([
         t("training.waitingFor", { time: waited }),
         Boolean(why?.expected_start) &&

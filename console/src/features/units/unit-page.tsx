@@ -10,7 +10,6 @@ import { unitMarks, useUnitWords } from "@/domain/catalogue/unit-state";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
 import { shortId } from "@/lib/ids";
-import { formatDuration } from "@/lib/time";
 import { CopyBox } from "@/ui/copy";
 import { Fact, Facts } from "@/ui/facts";
 import { Id } from "@/ui/id";
@@ -160,14 +159,14 @@ function HolderSection({ unit }: { unit: StockUnitDetail }) {
 
 function History({ items }: { items: readonly PastHolder[] }) {
   const { t } = useText();
-  const { time } = useFormat();
+  const { time, duration } = useFormat();
   const { data: names } = useQuery(tenantNames);
   const tenant = (it: PastHolder) => (
     <span className="block truncate text-sm">{names?.get(it.tenant_id) ?? it.tenant_id}</span>
   );
   const length = (it: PastHolder) => (
     <span className="num text-sm">
-      {formatDuration((Date.parse(it.released_at) - Date.parse(it.claimed_at)) / 1000)}
+      {duration((Date.parse(it.released_at) - Date.parse(it.claimed_at)) / 1000)}
     </span>
   );
   const columns: Column<PastHolder>[] = [

@@ -9,7 +9,7 @@ import { useLoaded, useLoadedPages } from "@/api/query";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
 import { Button } from "@/ui/button";
-import { CopyIconButton } from "@/ui/copy";
+import { CopyButton } from "@/ui/copy";
 import { PageHead, Panel, Section } from "@/ui/page";
 import { Segmented } from "@/ui/segmented";
 import { BudgetCard } from "./budget-card";
@@ -56,7 +56,8 @@ export function UsagePage() {
         title={t("usage.title")}
         actions={
           <>
-            <CopyIconButton
+            <CopyButton
+              kind="quiet"
               label={t("ui.copyAsCurl")}
               text={asCurl(listUsage, { query: queryOf(window, by) })}
             />
@@ -71,7 +72,7 @@ export function UsagePage() {
       </PageHead>
       <UsageTabs />
       <PeriodBar choice={choice} window={window} onChange={go} />
-      <div className="grid items-start gap-x-6 gap-y-6 lg:grid-cols-[minmax(0,1fr)_17rem]">
+      <div className="grid grid-cols-[minmax(0,1fr)] items-start gap-x-6 gap-y-6 lg:grid-cols-[minmax(0,1fr)_17rem]">
         <div className="min-w-0">
           <Section title={t("usage.costByDay")}>
             <Panel>

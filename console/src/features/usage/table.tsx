@@ -27,10 +27,10 @@ export function UsageTable({ groups, kinds, by, nameOf, onEnd }: Props) {
   const hours = useHours();
   const sums = sumOf(kinds);
   const heads = {
-    day: t("usage.byDay"),
-    spec: t("usage.bySpec"),
-    instance: t("usage.byInstance"),
-    kind: t("usage.byKind"),
+    day: t("usage.day"),
+    spec: t("usage.spec"),
+    instance: t("usage.instance"),
+    kind: t("usage.kind"),
   };
   const percent = new Intl.NumberFormat(language, { style: "percent", maximumFractionDigits: 1 });
   const part = ({ amount, currency }: UsageGroup) => {

@@ -20,7 +20,7 @@ export function OfferTable({ items }: { items: readonly Offer[] }) {
   const daily = (it: Offer) => money(perDay(it.price_per_hour), it.currency);
   const number = (text: string) => <span className="num text-sm">{text}</span>;
   const columns: Column<Offer>[] = [
-    { key: "gpu", label: t("visitor.gpu"), width: "minmax(9rem, 1.4fr)", cell: (it) => <Name it={it} /> },
+    { key: "gpu", label: t("visitor.gpu"), width: "minmax(8rem, 1fr)", cell: (it) => <Name it={it} /> },
     {
       key: "video",
       label: t("visitor.videoMemory"),
@@ -29,7 +29,7 @@ export function OfferTable({ items }: { items: readonly Offer[] }) {
     },
     { key: "cpu", label: t("visitor.cpu"), width: "5rem", cell: (it) => number(cores(it)) },
     { key: "memory", label: t("visitor.memory"), width: "5rem", cell: (it) => number(size(it.memory_mib)) },
-    { key: "room", label: t("visitor.room"), width: "minmax(15rem, 1.6fr)", cell: (it) => <Rooms it={it} /> },
+    { key: "room", label: t("visitor.room"), width: "minmax(10rem, 1.8fr)", cell: (it) => <Rooms it={it} /> },
     {
       key: "hour",
       label: t("visitor.hourly"),
@@ -94,7 +94,7 @@ function Rooms({ it }: { it: Offer }) {
   if (it.datacenters.length === 0)
     return <span className="text-ink-3 text-xs">– {t("visitor.nowhere")}</span>;
   return (
-    <ul className="grid grid-cols-3 gap-x-3 gap-y-1">
+    <ul className="grid grid-cols-[repeat(auto-fill,minmax(4rem,1fr))] gap-x-2 gap-y-1">
       {it.datacenters.map(({ name, room }) => (
         <li key={name} className="min-w-0">
           <span className="block truncate text-2xs text-ink-3">{name}</span>

@@ -50,7 +50,7 @@ function StorageTable({ items }: { items: readonly StorageOffer[] }) {
       : t("visitor.sizes", { min: it.min_size_gib, max: it.max_size_gib });
   const name = (it: StorageOffer) => (
     <span className="block min-w-0">
-      <span className="block truncate font-medium">{kinds[it.kind]}</span>
+      <span className="block font-medium">{kinds[it.kind]}</span>
       <span className="block truncate font-mono text-ink-3 text-xs">{it.name}</span>
     </span>
   );

@@ -1,7 +1,9 @@
 export const activity = {
   title: "Activity",
   intro: "Who did what, and from where. Reads and refused requests are not recorded.",
-  notYours: "Only owners read who did what",
+  notYours: "Activity is for owners",
+  notYoursHint: "It says what everybody did, and from which address. Ask an owner of the studio.",
+  whoOwns: "See the members",
   area: "Kind",
   by: "Who",
   byPersons: "By people",

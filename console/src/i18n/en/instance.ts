@@ -197,6 +197,7 @@ export const instance = {
   runLength: "Duration",
   runCost: "Cost",
   runWhy: "Why it ended",
+  runNow: "now",
   runGoesOn: "goes on",
   runsTotal: "Ran for {duration} in all",
   heldTotal: "kept for {duration}",

@@ -4,7 +4,7 @@ export const newJob = {
   hint: "A prompt is enough. You pay the seconds of work, and nothing while it waits or loads.",
   unknownLike:
     "What that job was asked for is not known in this browser, and its pictures do not tell. Enter the prompt again.",
-  likeHint: "Filled like {name}. The seed is left out, so that the pictures differ.",
+  likeHint: "Filled like “{name}”. The seed is left out, so that the pictures differ.",
   prompt: "Prompt",
   promptPlaceholder: "harbour at dawn, two sailing boats, low sun on calm water, gouache",
   promptHint: "The more you say about light, style and place, the less is left to chance.",

@@ -38,7 +38,7 @@ export const start = {
   existing: "Existing storage",
   existingHint: {
     one: "{count} is there. The instance runs where its storage is.",
-    other: "{count} are there. The instance runs where its storage is.",
+    other: "There are {count}. The instance runs where its storage is.",
   },
   noneExisting: "There is none yet.",
   nothingMore: "nothing more",

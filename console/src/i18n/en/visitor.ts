@@ -9,7 +9,7 @@ export const visitor = {
   reference: "API reference",
   byInvitation: "Accounts come by invitation.",
   invited:
-    "Accounts come by invitation: an owner of a studio invites you by e-mail address, and you find the invitation after your first sign-in.",
+    "Accounts come by invitation: an owner of a studio invites your e-mail address, and you find the invitation after your first sign-in.",
   overviewAlt:
     "The overview of a studio: four instances with time and cost, the month's cost against its budget, and what needs a look",
   startTitle: "The price before the press",

@@ -3,7 +3,9 @@ import type { Full } from "..";
 export const activity: Full["activity"] = {
   title: "操作记录",
   intro: "谁在何处做了什么。读取和被拒绝的请求不记录。",
-  notYours: "只有所有者可以查看操作记录",
+  notYours: "操作记录仅对所有者开放",
+  notYoursHint: "其中包含每个人的操作及来源地址。如需了解，请联系工作室所有者。",
+  whoOwns: "查看成员",
   area: "类别",
   by: "操作者",
   byPersons: "人员操作",

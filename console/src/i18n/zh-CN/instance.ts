@@ -196,6 +196,7 @@ export const instance: Full["instance"] = {
   runLength: "时长",
   runCost: "费用",
   runWhy: "结束原因",
+  runNow: "现在",
   runGoesOn: "进行中",
   runsTotal: "累计运行 {duration}",
   heldTotal: "累计保留 {duration}",

@@ -5,7 +5,7 @@ export const newJob: Full["newJob"] = {
   programTitle: "运行程序",
   hint: "只需填写提示词。按工作的秒数计费，等待和加载不收费。",
   unknownLike: "此浏览器不知道那个任务的参数，图片中也没有记录。请重新填写提示词。",
-  likeHint: "已按 {name} 填写。未带种子，以便生成不同的图片。",
+  likeHint: "已按“{name}”填写。未带种子，以便生成不同的图片。",
   prompt: "提示词",
   promptPlaceholder: "黎明的港口，两艘帆船，低垂的太阳，平静的水面，水粉画",
   promptHint: "对光线、风格和场景描述得越多，结果越可控。",

@@ -1,12 +1,9 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { useState } from "react";
 import type { StockCapacity, StockRow } from "@/api/generated/types";
 import { capacityPeriodNames, stockCapacity } from "@/api/stock";
 import { useText } from "@/i18n";
-import { useFormat } from "@/lib/format";
-import { Chart } from "@/ui/charts/chart";
-import { timeAxis } from "@/ui/charts/time-axis";
+import { Graphs } from "@/ui/charts/graphs";
 import { ErrorLine } from "@/ui/error";
 import { Panel, Section } from "@/ui/page";
 import { Segmented } from "@/ui/segmented";
@@ -68,45 +65,25 @@ export default function Capacity({ datacenter, rows }: { datacenter: string; row
         </div>
       }
     >
-      {error ? <ErrorLine error={error} /> : data ? <Graphs data={data} /> : <div className="h-47" />}
+      {error ? <ErrorLine error={error} /> : data ? <Units data={data} /> : <div className="h-47" />}
     </Section>
   );
 }
 
-function Graphs({ data }: { data: StockCapacity }) {
-  const { t, language } = useText();
-  const { span, list } = useFormat();
-  const [at, setAt] = useState<number | null>(null);
+function Units({ data }: { data: StockCapacity }) {
+  const { t } = useText();
   const graphs = useCapacityGraphs(data);
-  const times = timesOf(data);
-  const gaps = gapsOf(data);
-  const across = timeAxis([Date.parse(data.from) / 1000, Date.parse(data.to) / 1000], language);
   if (data.points.every(({ units }) => !units))
     return <Panel className="p-4 text-ink-2 text-sm">{t("stock.neverCounted")}</Panel>;
   return (
-    <>
-      <Panel className="grid overflow-hidden md:grid-cols-2">
-        {graphs.map((graph) => (
-          <Chart
-            key={graph.title}
-            graph={graph}
-            xs={times}
-            across={across}
-            gaps={gaps}
-            at={at}
-            onPoint={setAt}
-            group="capacity"
-            className="border-line max-md:first:border-b md:first:border-r"
-          />
-        ))}
-      </Panel>
-      {gaps.length > 0 && (
-        <p className="num mt-2 text-ink-3 text-xs">
-          {t("stock.notCounted", {
-            times: list(gaps.slice(-3).map((gap) => span(gap.from * 1000, gap.to * 1000))),
-          })}
-        </p>
-      )}
-    </>
+    <Graphs
+      graphs={graphs}
+      xs={timesOf(data)}
+      from={data.from}
+      to={data.to}
+      gaps={gapsOf(data)}
+      gapsText={(times) => t("stock.notCounted", { times })}
+      group="capacity"
+    />
   );
 }

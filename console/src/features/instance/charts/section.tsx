@@ -1,14 +1,11 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { useState } from "react";
 import { gpuSpecs } from "@/api/catalogue";
 import type { Instance, InstanceMetrics, MeteredRun } from "@/api/generated/types";
 import { metrics } from "@/api/instances/details";
 import { type Range, ranges } from "@/api/instances/ranges";
 import { useText } from "@/i18n";
-import { useFormat } from "@/lib/format";
-import { Chart } from "@/ui/charts/chart";
-import { timeAxis } from "@/ui/charts/time-axis";
+import { Graphs } from "@/ui/charts/graphs";
 import { ErrorLine } from "@/ui/error";
 import { Panel, Section } from "@/ui/page";
 import { Segmented } from "@/ui/segmented";
@@ -65,7 +62,7 @@ export default function Use({
       {error ? (
         <ErrorLine error={error} />
       ) : data ? (
-        <Graphs it={it} data={data} />
+        <Metrics it={it} data={data} />
       ) : (
         <div className="h-110" />
       )}
@@ -73,44 +70,24 @@ export default function Use({
   );
 }
 
-function Graphs({ it, data }: { it: Instance; data: InstanceMetrics }) {
-  const { t, language } = useText();
-  const { span, list } = useFormat();
+function Metrics({ it, data }: { it: Instance; data: InstanceMetrics }) {
+  const { t } = useText();
   const { data: specs } = useQuery(gpuSpecs);
-  const [at, setAt] = useState<number | null>(null);
   const graphs = useGraphs(
     data,
     specs?.find((one) => one.id === it.gpu_spec.id),
   );
-  const times = timesOf(data);
-  const gaps = gapsOf(data);
-  const across = timeAxis([Date.parse(data.from) / 1000, Date.parse(data.to) / 1000], language);
-  const isEmpty = data.runs.length === 0;
-  if (isEmpty) return <Panel className="p-4 text-ink-2 text-sm">{t("instance.noRunInRange")}</Panel>;
+  if (data.runs.length === 0)
+    return <Panel className="p-4 text-ink-2 text-sm">{t("instance.noRunInRange")}</Panel>;
   return (
-    <>
-      <Panel className="grid overflow-hidden md:grid-cols-2">
-        {graphs.map((graph) => (
-          <Chart
-            key={graph.title}
-            graph={graph}
-            xs={times}
-            across={across}
-            gaps={gaps}
-            at={at}
-            onPoint={setAt}
-            group="instance"
-            className="border-line max-md:border-b max-md:last:border-b-0 md:nth-[odd]:border-r md:nth-[n+3]:border-t"
-          />
-        ))}
-      </Panel>
-      {gaps.length > 0 && (
-        <p className="num mt-2 text-ink-3 text-xs">
-          {t("instance.gaps", {
-            times: list(gaps.slice(-3).map((gap) => span(gap.from * 1000, gap.to * 1000))),
-          })}
-        </p>
-      )}
-    </>
+    <Graphs
+      graphs={graphs}
+      xs={timesOf(data)}
+      from={data.from}
+      to={data.to}
+      gaps={gapsOf(data)}
+      gapsText={(times) => t("instance.gaps", { times })}
+      group="instance"
+    />
   );
 }

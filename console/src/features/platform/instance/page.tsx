@@ -5,7 +5,6 @@ import { reasonOf, standingOf } from "@/domain/instances/standing";
 import { useText } from "@/i18n";
 import { useNow } from "@/lib/clock";
 import { useFormat } from "@/lib/format";
-import { formatDuration } from "@/lib/time";
 import { Button } from "@/ui/button";
 import { Fact, Facts } from "@/ui/facts";
 import { PriceTag } from "@/ui/money";
@@ -21,7 +20,7 @@ const route = getRouteApi("/_app/admin/instances/$id");
 
 export function InstancePage() {
   const { t, language } = useText();
-  const { money, day } = useFormat();
+  const { money, day, duration } = useFormat();
   const now = useNow();
   const { id } = route.useParams();
   const it = useLoaded(instance(id));
@@ -50,7 +49,7 @@ export function InstancePage() {
       >
         {it.started_at
           ? t("fleet.runsFor", {
-              duration: formatDuration((now - Date.parse(it.started_at)) / 1000),
+              duration: duration((now - Date.parse(it.started_at)) / 1000),
               price: t("ui.perHour", { price: money(it.price_per_hour, it.currency) }),
             })
           : (reasonOf(it, t, language) ?? t("fleet.rests"))}

@@ -4,7 +4,7 @@ import type { PlatformInstance } from "@/api/generated/types";
 import { standingOf } from "@/domain/instances/standing";
 import { useText } from "@/i18n";
 import { useNow } from "@/lib/clock";
-import { formatDuration } from "@/lib/time";
+import { useFormat } from "@/lib/format";
 import { PriceTag } from "@/ui/money";
 import { StateMark } from "@/ui/state";
 import { type Column, Table } from "@/ui/table";
@@ -126,10 +126,11 @@ const Node = ({ it }: { it: PlatformInstance }) => (
 );
 
 function Run({ it }: { it: PlatformInstance }) {
+  const { duration } = useFormat();
   const now = useNow();
   return (
     <span className="num text-sm">
-      {it.started_at ? formatDuration((now - Date.parse(it.started_at)) / 1000) : "–"}
+      {it.started_at ? duration((now - Date.parse(it.started_at)) / 1000) : "–"}
     </span>
   );
 }

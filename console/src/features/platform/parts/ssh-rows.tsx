@@ -4,7 +4,6 @@ import { useText } from "@/i18n";
 import { useNow } from "@/lib/clock";
 import { useFormat } from "@/lib/format";
 import { shortId } from "@/lib/ids";
-import { formatDuration } from "@/lib/time";
 import { Empty } from "@/ui/page";
 import { StateMark } from "@/ui/state";
 import { type Column, Table } from "@/ui/table";
@@ -92,11 +91,12 @@ const Person = ({ it }: { it: SshSession }) => (
 
 function State({ it }: { it: SshSession }) {
   const { t } = useText();
+  const { duration } = useFormat();
   const now = useNow();
   if (it.ended_at === null)
     return (
       <StateMark mark="runs">
-        {t("fleet.openFor", { duration: formatDuration((now - Date.parse(it.started_at)) / 1000) })}
+        {t("fleet.openFor", { duration: duration((now - Date.parse(it.started_at)) / 1000) })}
       </StateMark>
     );
   const reasons: Record<string, string> = {
