@@ -52,6 +52,12 @@ export default defineConfig(({ mode, command }) => ({
           groups: [
             { name: "app", test: /\/src\/app\/app\.tsx$/, priority: 2 },
             { name: "shell", test: /\/src\/routes\/_app\.tsx\?tsr-split=/, priority: 1 },
+            // and so are the parts of lists, which most pages have
+            {
+              name: "parts",
+              test: /\/src\/(lib\/|app\/needs-tenant|ui\/(page|table|menu|state|money|search-field|filter-links|changes)\.)/,
+              minShareCount: 3,
+            },
           ],
         },
       },

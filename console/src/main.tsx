@@ -1,4 +1,4 @@
-import { show } from "./app/app";
+import { prepare, show } from "./app/app";
 import { firstLanguage, setLanguage } from "./i18n";
 
 if (import.meta.env.MODE === "demo") {
@@ -15,5 +15,7 @@ addEventListener("vite:preloadError", (event) => {
   location.reload();
 });
 
-await setLanguage(firstLanguage());
+const words = setLanguage(firstLanguage());
+prepare();
+await words;
 show();

@@ -35,6 +35,8 @@ struct Smoke {
     /// Keys of its last line.
     keys: &'static str,
     needs_postgres: bool,
+    /// Then it runs only if it is named.
+    uses_console: bool,
 }
 
 impl Smoke {
@@ -42,12 +44,18 @@ impl Smoke {
         let name = bench.name();
         let mut arguments = vec!["bench".to_owned(), name.clone(), "--built".to_owned(), "--".to_owned()];
         arguments.extend(bench.smoke_size().split(' ').map(str::to_owned));
-        Self { name, arguments, keys: bench.keys(), needs_postgres: bench.needs_postgres() }
+        Self {
+            name,
+            arguments,
+            keys: bench.keys(),
+            needs_postgres: bench.needs_postgres(),
+            uses_console: bench.uses_console(),
+        }
     }
 
     fn command(name: &str, keys: &'static str) -> Self {
         let arguments = vec![name.to_owned(), "--smoke".to_owned()];
-        Self { name: name.to_owned(), arguments, keys, needs_postgres: false }
+        Self { name: name.to_owned(), arguments, keys, needs_postgres: false, uses_console: false }
     }
 
     fn all() -> Vec<Self> {
@@ -67,9 +75,15 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     for name in &args.only {
         ensure!(all.iter().any(|smoke| smoke.name == *name), "nothing is named {name}");
     }
-    all.retain(|smoke| args.only.is_empty() || args.only.contains(&smoke.name));
+    all.retain(|smoke| match args.only.as_slice() {
+        [] => !smoke.uses_console,
+        only => only.contains(&smoke.name),
+    });
     let consent = Consent::new(args.yes);
     packages::for_smoke(consent)?;
+    if all.iter().any(|smoke| smoke.uses_console) {
+        packages::for_console(consent)?;
+    }
     let scratch = Scratch::new()?;
     let bin = scratch.postgres_programs(consent)?;
     let postgres = match all.iter().any(|smoke| smoke.needs_postgres) {

@@ -9,6 +9,7 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { ApiError, NetworkError } from "@/api/problem";
 import { makeQueryClient } from "@/api/query";
+import { me } from "@/api/session";
 import { routeTree } from "@/routeTree.gen";
 import { NotFound, PageError } from "./page-error";
 
@@ -35,6 +36,15 @@ declare module "@tanstack/react-router" {
 /** A refusal is shown in place of the page; only mistakes of the page itself go into the browser's log. */
 function report(error: unknown) {
   if (!(error instanceof ApiError) && !(error instanceof NetworkError)) console.error(error);
+}
+
+/** Asks for what the page waits for beside its words: who calls, unless it is a page for everybody, and its own files. */
+export function prepare() {
+  const ids = new Set<string>(router.matchRoutes(router.latestLocation).map((it): string => it.routeId));
+  if (ids.has("/_app")) void client.prefetchQuery(me);
+  // a file that does not come is asked for again by the page, which says so
+  for (const route of Object.values(router.routesById))
+    if (ids.has(route.id)) router.loadRouteChunk(route)?.catch(() => undefined);
 }
 
 export function show() {

@@ -11,11 +11,21 @@ const isTyping = (target: EventTarget | null) =>
 const PATIENCE = 1500;
 
 /** Ctrl or ⌘ K, `/`, `?`, and `g` with the letter of a page. */
-export function useKeys({ onPalette, onHelp }: { onPalette: () => void; onHelp: () => void }) {
+export function useKeys({
+  onPalette,
+  onHelp,
+  onReach,
+}: {
+  onPalette: () => void;
+  onHelp: () => void;
+  /** Ctrl or ⌘ is down: the palette may be next. */
+  onReach: () => void;
+}) {
   const navigate = useNavigate();
   const me = useMe();
   const went = useRef(Number.NEGATIVE_INFINITY);
   const press = useEffectEvent((event: KeyboardEvent) => {
+    if (event.key === "Control" || event.key === "Meta") onReach();
     if ((event.metaKey || event.ctrlKey) && event.key.toLowerCase() === "k") {
       event.preventDefault();
       onPalette();

@@ -8,12 +8,13 @@ import { followSession, me, sessionChanged, useMe } from "@/api/session";
 import { followStock } from "@/api/stock-follow";
 import { followStorages } from "@/api/storages/follow";
 import { useText } from "@/i18n";
+import { later } from "@/lib/later";
 import { useKeys } from "./keys";
 import { Announcer } from "./progress";
 import { Sidebar, TopBar } from "./sidebar";
 import { SignInAgain } from "./sign-in-again";
 
-const Palette = lazy(() => import("./palette"));
+const palette = later(() => import("./palette"));
 const KeysHelp = lazy(() => import("./keys-help"));
 
 /** The layout of all pages after sign-in: sidebar, menus, dialogs. */
@@ -21,8 +22,12 @@ export function Shell() {
   const { t } = useText();
   const [open, setOpen] = useState<"palette" | "keys" | null>(null);
   const close = () => setOpen(null);
-  const onPalette = () => setOpen("palette");
-  useKeys({ onPalette, onHelp: () => setOpen("keys") });
+  const Palette = palette.usePart(open === "palette");
+  const onPalette = () => {
+    palette.load();
+    setOpen("palette");
+  };
+  useKeys({ onPalette, onHelp: () => setOpen("keys"), onReach: palette.load });
   useLive();
   useEffect(followSession, []);
   const main = useRef<HTMLElement>(null);
@@ -35,7 +40,7 @@ export function Shell() {
       >
         {t("nav.skip")}
       </a>
-      <Sidebar onPalette={onPalette} />
+      <Sidebar onPalette={onPalette} onReach={palette.load} />
       <TopBar onPalette={onPalette} />
       <main
         ref={main}
@@ -47,10 +52,8 @@ export function Shell() {
           <Outlet />
         </div>
       </main>
-      <Suspense>
-        {open === "palette" && <Palette onClose={close} />}
-        {open === "keys" && <KeysHelp onClose={close} />}
-      </Suspense>
+      {open === "palette" && Palette && <Palette onClose={close} />}
+      <Suspense>{open === "keys" && <KeysHelp onClose={close} />}</Suspense>
       <SignInAgain />
       <Announcer />
     </div>

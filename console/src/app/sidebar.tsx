@@ -9,14 +9,14 @@ import { type Page, pagesFor } from "./pages";
 import { PersonMenu } from "./person-menu";
 import { TenantMenu } from "./tenant-menu";
 
-export function Sidebar({ onPalette }: { onPalette: () => void }) {
+export function Sidebar({ onPalette, onReach }: { onPalette: () => void; onReach: () => void }) {
   return (
     <aside className="sticky top-0 hidden h-dvh flex-col overflow-y-auto border-line border-r px-3 py-4 md:flex">
       <Link to="/" className="mb-5 self-start rounded-md px-2">
         <Brand />
       </Link>
       <TenantMenu />
-      <Find onPalette={onPalette} />
+      <Find onPalette={onPalette} onReach={onReach} />
       <Pages />
       <div className="mt-auto space-y-2 pt-4">
         <PersonMenu />
@@ -69,12 +69,14 @@ export function TopBar({ onPalette }: { onPalette: () => void }) {
   );
 }
 
-function Find({ onPalette }: { onPalette: () => void }) {
+function Find({ onPalette, onReach }: { onPalette: () => void; onReach?: () => void }) {
   const { t } = useText();
   return (
     <button
       type="button"
       onClick={onPalette}
+      onPointerEnter={onReach}
+      onFocus={onReach}
       className="mb-3 flex h-8 w-full cursor-pointer items-center justify-between gap-2 rounded-md px-2 text-ink-3 text-sm hover:bg-wash hover:text-ink max-md:mb-0 max-md:h-10"
     >
       {t("nav.search")}

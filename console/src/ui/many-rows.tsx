@@ -21,7 +21,7 @@ export default function ManyRows({
     count,
     getScrollElement: () => list.current,
     estimateSize: () => rowHeight,
-    overscan: 12,
+    overscan: 6,
     getItemKey: keyOf,
   });
   const last = virtual.getVirtualItems().at(-1)?.index ?? 0;

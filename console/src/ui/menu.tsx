@@ -1,13 +1,6 @@
 import { Ellipsis } from "lucide-react";
-import {
-  cloneElement,
-  type KeyboardEvent,
-  lazy,
-  type ReactElement,
-  type ReactNode,
-  Suspense,
-  useState,
-} from "react";
+import { cloneElement, type KeyboardEvent, type ReactElement, type ReactNode, useState } from "react";
+import { later } from "@/lib/later";
 
 export interface MenuEntry {
   key: string;
@@ -41,8 +34,7 @@ export function ActionMenu({ label, entries }: { label: string; entries: readonl
   );
 }
 
-const load = () => import("./menu-popup");
-const MenuPopup = lazy(load);
+const popup = later(() => import("./menu-popup"));
 
 /** What is pressed is there at once; the menu is loaded when it is first reached for. */
 export function Menu({
@@ -55,7 +47,11 @@ export function Menu({
   align?: "start" | "end";
 }) {
   const [wanted, setWanted] = useState(false);
-  const want = () => setWanted(true);
+  const MenuPopup = popup.usePart(wanted);
+  const want = () => {
+    popup.load();
+    setWanted(true);
+  };
   const press = (event: KeyboardEvent) => {
     if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
     event.preventDefault();
@@ -66,13 +62,9 @@ export function Menu({
     "aria-expanded": false,
     onClick: want,
     onKeyDown: press,
-    onPointerEnter: load,
-    onFocus: load,
+    onPointerEnter: popup.load,
+    onFocus: popup.load,
   });
-  if (!wanted) return closed;
-  return (
-    <Suspense fallback={closed}>
-      <MenuPopup trigger={trigger} entries={entries} align={align} />
-    </Suspense>
-  );
+  if (!wanted || !MenuPopup) return closed;
+  return <MenuPopup trigger={trigger} entries={entries} align={align} />;
 }

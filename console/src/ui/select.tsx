@@ -1,7 +1,8 @@
 import { clsx } from "clsx";
 import { ChevronDown } from "lucide-react";
-import { type KeyboardEvent, lazy, Suspense, useState } from "react";
+import { type KeyboardEvent, useState } from "react";
 import { useText } from "@/i18n";
+import { later } from "@/lib/later";
 import { box, FieldFrame, type FieldText } from "./field";
 
 export interface Choice<T extends string> {
@@ -41,8 +42,7 @@ export function Select<T extends string>({
   return <Control {...rest} aria-label={label} small={small} />;
 }
 
-const load = () => import("./select-popup");
-const SelectPopup = lazy(load);
+const popup = later(() => import("./select-popup"));
 
 /** What is pressed is there at once; the choices are loaded when it is first reached for. */
 function Control<T extends string>({
@@ -61,7 +61,11 @@ function Control<T extends string>({
   const { t } = useText();
   const chosen = choices.find((it) => it.value === value);
   const [wanted, setWanted] = useState(false);
-  const want = () => setWanted(true);
+  const SelectPopup = popup.usePart(wanted);
+  const want = () => {
+    popup.load();
+    setWanted(true);
+  };
   const press = (event: KeyboardEvent) => {
     if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
     event.preventDefault();
@@ -96,29 +100,27 @@ function Control<T extends string>({
       {...aria}
       onClick={want}
       onKeyDown={press}
-      onPointerEnter={load}
-      onFocus={load}
+      onPointerEnter={popup.load}
+      onFocus={popup.load}
       className={look}
     >
       {content}
     </button>
   );
-  if (!wanted) return closed;
+  if (!wanted || !SelectPopup) return closed;
   return (
-    <Suspense fallback={closed}>
-      <SelectPopup
-        trigger={
-          <button type="button" {...aria} className={look}>
-            {content}
-          </button>
-        }
-        value={value}
-        choices={choices}
-        onChoose={(next) => {
-          const pressed = choices.find((it) => it.value === next);
-          if (pressed) onChange(pressed.value);
-        }}
-      />
-    </Suspense>
+    <SelectPopup
+      trigger={
+        <button type="button" {...aria} className={look}>
+          {content}
+        </button>
+      }
+      value={value}
+      choices={choices}
+      onChoose={(next) => {
+        const pressed = choices.find((it) => it.value === next);
+        if (pressed) onChange(pressed.value);
+      }}
+    />
   );
 }

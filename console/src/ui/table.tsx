@@ -1,6 +1,7 @@
 import { clsx } from "clsx";
 import { ArrowDown, ArrowUp } from "lucide-react";
-import { lazy, type ReactNode, Suspense } from "react";
+import { type ReactNode, useEffect } from "react";
+import { later } from "@/lib/later";
 import { useNarrow } from "@/lib/narrow";
 
 export interface Column<Item> {
@@ -48,35 +49,37 @@ export interface TableProps<Item> {
 const MANY = 100;
 /** So many are shown until the part for many is loaded. */
 const FIRST = 12;
-const ManyRows = lazy(() => import("./many-rows"));
+/** For loaders of long lists, so that it comes beside the rows. */
+export const manyRows = later(() => import("./many-rows"));
 
 export function Table<Item>(props: TableProps<Item>) {
   const { label, items, columns, empty, footer } = props;
   const template = columns.map((it) => it.width).join(" ");
+  const isMany = items.length > MANY || Boolean(props.onEnd);
+  const ManyRows = manyRows.usePart(isMany);
+  useEffect(() => {
+    if (isMany) manyRows.load();
+  }, [isMany]);
   if (items.length === 0) return <div className="rounded-lg border border-line bg-sheet">{empty}</div>;
   return (
     <div className="relative overflow-x-auto rounded-lg border border-line bg-sheet">
       {/* biome-ignore lint/a11y/useSemanticElements: rows in a grid, of which only those in view exist */}
       <div role="table" aria-label={label} aria-rowcount={props.onEnd ? -1 : items.length + 1}>
         <Head {...props} columns={columns} template={template} />
-        {items.length > MANY || props.onEnd ? (
-          <Suspense
-            fallback={
-              <div role="presentation" className="max-h-[70dvh] overflow-hidden">
-                <Few {...props} items={items.slice(0, FIRST)} template={template} />
-              </div>
-            }
-          >
-            <ManyRows
-              count={items.length}
-              rowHeight={props.rowHeight ?? 56}
-              keyOf={(index) => props.rowKey(items[index] as Item)}
-              onEnd={props.onEnd}
-              row={(index) => (
-                <OneRow {...props} template={template} item={items[index] as Item} index={index} />
-              )}
-            />
-          </Suspense>
+        {isMany && ManyRows ? (
+          <ManyRows
+            count={items.length}
+            rowHeight={props.rowHeight ?? 56}
+            keyOf={(index) => props.rowKey(items[index] as Item)}
+            onEnd={props.onEnd}
+            row={(index) => (
+              <OneRow {...props} template={template} item={items[index] as Item} index={index} />
+            )}
+          />
+        ) : isMany ? (
+          <div role="presentation" className="max-h-[70dvh] overflow-hidden">
+            <Few {...props} items={items.slice(0, FIRST)} template={template} />
+          </div>
         ) : (
           <Few {...props} template={template} />
         )}

@@ -1,5 +1,6 @@
 //! `cargo xtask bench NAME`: reproducible measurements. Each prints a table and a last line `NAME: key=value …`.
 
+mod console;
 mod fairness;
 mod plain;
 mod platform;
@@ -19,6 +20,9 @@ use crate::{
     smoke,
 };
 use xtask::packages::{self, Consent};
+
+/// The profile of all programs: they are built with this one.
+const PROFILE: &str = if cfg!(debug_assertions) { "debug" } else { "release" };
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -54,6 +58,8 @@ pub(crate) enum Bench {
     Cache,
     /// From a release to the news of the grant, with 10 and with 10,000 instances that wait
     Queue,
+    /// The console in Chromium with 100,000 instances and 1,000,000 jobs in the tenant: lists, palette, events, what is loaded
+    Console,
     /// Lists, reads, creations and reports of usage with 1,000,000 instances and with 10,000; from a grant to the start of an instance
     Instances,
     /// Claims with one datacenter and 10,000 users, and with 100 and 1,000,000
@@ -109,7 +115,7 @@ impl Bench {
             Self::JobsReplay => ("bench_jobs", Some("replay")),
             Self::JobsFairness => ("bench_jobs", Some("fairness")),
             Self::JobsEta => ("bench_jobs", Some("eta")),
-            Self::Fairness | Self::JobsReclaim | Self::JobsRecovery => return None,
+            Self::Console | Self::Fairness | Self::JobsReclaim | Self::JobsRecovery => return None,
         })
     }
 
@@ -128,6 +134,7 @@ impl Bench {
             | Self::JobsIntake
             | Self::JobsDispatch => true,
             Self::Gateway
+            | Self::Console
             | Self::Fairness
             | Self::Operator
             | Self::JobsCore
@@ -151,8 +158,9 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let consent = Consent::new(args.yes);
     let Some((example, command)) = args.name.example() else {
         return match args.name {
+            Bench::Console if args.built => console::run(&args.rest, consent).await,
             Bench::Fairness if args.built => fairness::run(&args.rest).await,
-            Bench::Fairness => released(&args).await,
+            Bench::Console | Bench::Fairness => released(&args).await,
             Bench::JobsReclaim => reclaim::run(&args.rest).await,
             _ => recovery::run(&args.rest).await,
         };
@@ -216,7 +224,8 @@ async fn released(args: &Args) -> anyhow::Result<()> {
     build(&["--release", "--bins"]).await?;
     let program = xtask::target().join("release").join("atelier-tools");
     let mut bench = tokio::process::Command::new(program);
-    bench.args(["bench", &args.name.name(), "--built", "--"]).args(&args.rest);
+    bench.args(["bench", &args.name.name(), "--built"]).args(args.yes.then_some("--yes"));
+    bench.arg("--").args(&args.rest);
     ensure!(bench.status().await?.success(), "the benchmark failed");
     Ok(())
 }

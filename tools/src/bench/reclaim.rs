@@ -28,7 +28,7 @@ struct Seconds {
 pub(super) async fn run(rest: &[String]) -> anyhow::Result<()> {
     let name = "jobs-reclaim".to_owned();
     let args = Args::try_parse_from(std::iter::once(&name).chain(rest))?;
-    measure(Needs { gateways: 1, jobs: true }, async |access, _| {
+    measure(Needs { gateways: 1, jobs: true, console: None }, async |access, _| {
         let mut seconds = Seconds::default();
         for n in 0..args.starts {
             // tokens last for a quarter of an hour

@@ -55,7 +55,7 @@ const STEP: Duration = Duration::from_millis(70);
 pub(super) async fn run(rest: &[String]) -> anyhow::Result<()> {
     let name = "jobs-recovery".to_owned();
     let args = Args::try_parse_from(std::iter::once(&name).chain(rest))?;
-    let needs = Needs { gateways: 1, jobs: true };
+    let needs = Needs { gateways: 1, jobs: true, console: None };
     measure(needs, async |access, processes| recover(&args, access, processes).await).await
 }
 

@@ -3,6 +3,11 @@
 use super::Bench;
 
 impl Bench {
+    /// Whether it uses the built console in a browser, as the stories of CI do: `cargo xtask smoke` runs it only if it is named.
+    pub(crate) fn uses_console(self) -> bool {
+        matches!(self, Self::Console)
+    }
+
     /// The arguments of a smoke run.
     pub(crate) fn smoke_size(self) -> &'static str {
         match self {
@@ -12,6 +17,7 @@ impl Bench {
             Self::Queue => "--waiting 100 --releases 10",
             Self::Scale => "--datacenters 3 --units 100 --users 10000 --rate 20 --seconds 1",
             Self::HoldBack => "--seeds 1 --hours 4",
+            Self::Console => "--instances 500 --jobs 1000 --rounds 1",
             Self::Instances => {
                 "--instances 300 --few 100 --runs 500 --clients 4 --rate 20 --seconds 1 --warm-up-seconds 0 --waiting 20 --grants 3"
             }
@@ -42,6 +48,7 @@ impl Bench {
             Self::Queue => "waiting wake_p50_ms wake_p99_ms few_p99_ms growth",
             Self::Scale => "units users claim_p50_ms claim_p99_ms stock_p99_ms database_mib",
             Self::HoldBack => "recalled_share recalled_share_none lost_gpu_s lost_gpu_s_none lent_share",
+            Self::Console => "list_ms palette_ms event_ms script_kib requests",
             Self::Instances => "growth p99_ms wake_p99_ms memory_mib",
             Self::Gateway => {
                 "hot_ratio distinct_ratio unseen_ratio plain_ratio p99_ratio large_ratio traced_ratio added_us"

@@ -5,6 +5,7 @@ use std::{path::PathBuf, rc::Rc, time::Duration};
 use anyhow::{Context, anyhow, ensure};
 use nix::sys::signal::{Signal, kill};
 use rabbitmq::Broker;
+use sqlx::postgres::PgConnectOptions;
 
 use crate::{
     process,
@@ -53,6 +54,7 @@ pub(super) struct Processes {
     broker: PathBuf,
     broker_url: Result<String, String>,
     runner: PathBuf,
+    database: Option<PgConnectOptions>,
 }
 
 impl Processes {
@@ -65,6 +67,7 @@ impl Processes {
             broker: platform.data.join("rabbitmq"),
             broker_url: platform.broker.as_ref().map(Broker::url).map_err(Clone::clone),
             runner: platform.programs.join("atelier-runner"),
+            database: platform.database(),
         })
     }
 
@@ -74,6 +77,11 @@ impl Processes {
         let backends = postgres.map(process::children).unwrap_or_default();
         let programs = self.programs.iter().filter_map(|control| control.pid());
         programs.chain(postgres).chain(backends).filter_map(process::cpu_time).sum()
+    }
+
+    /// Connection options of a superuser for the platform's database.
+    pub(super) fn database(&self) -> anyhow::Result<PgConnectOptions> {
+        self.database.clone().context("Postgres is not up")
     }
 
     /// The address of the broker, for one who may do everything.

@@ -81,7 +81,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     }
     let (mut config, _) = Config::load()?;
     config.data.push("soak");
-    let needs = Needs { gateways: 2, jobs: false };
+    let needs = Needs { gateways: 2, ..Needs::default() };
     let (mut platform, _lock) = up::start_for_bench(config, Consent::new(args.yes), needs).await?;
     let data = platform.data.clone();
     let soaked = tokio::select! {

@@ -179,11 +179,14 @@ pub(crate) async fn start_for_drill(
 }
 
 /// What a benchmark needs of its platform.
+#[derive(Default)]
 pub(crate) struct Needs {
     /// Number of gateways; two are behind HAProxy.
     pub(crate) gateways: usize,
     /// Whether there are workers of jobs, and a message broker.
     pub(crate) jobs: bool,
+    /// The folder of the built console, if the gateway serves it.
+    pub(crate) console: Option<PathBuf>,
 }
 
 /// Starts a platform in a data folder of its own, which is emptied before. Also returns a lock on that folder.
@@ -213,6 +216,7 @@ pub(crate) async fn start_for_bench(
     if needs.jobs {
         platform.prepare_for_jobs(None);
     }
+    platform.console = needs.console;
     if let Err(error) = bring_up(&mut platform, &bin, &seed::Suited::default()).await {
         platform.stop().await;
         return Err(error);

@@ -16,8 +16,8 @@ const LOCK: &str = "package-lock.json";
 /// Oldest version that installs the packages; they bring the one that builds.
 const OLDEST_NODE: u32 = 20;
 /// What lies beside the sources: what is installed, built, and for tests only.
-const NO_SOURCES: [&str; 7] =
-    ["node_modules", "dist", "demo-dist", "e2e", "test-results", "mock-dist", "pictures"];
+const NO_SOURCES: [&str; 8] =
+    ["node_modules", "dist", "demo-dist", "bench", "e2e", "test-results", "mock-dist", "pictures"];
 
 /// Builds the console unless it is built already, and returns its folder. None, and a line that says why, if that is not
 /// possible: the platform runs without it.

@@ -19,6 +19,9 @@ import { InstanceTable } from "./instance-table";
 const Bulk = lazy(() => import("./bulk"));
 const DeleteDialog = lazy(() => import("@/domain/instances/delete-dialog"));
 
+/** Keeps the place of the sentence until it is known, so that nothing moves under the pointer. */
+const NOT_YET = "\u00a0";
+
 const route = getRouteApi("/_app/instances/");
 
 export function InstancesPage() {
@@ -60,7 +63,7 @@ export function InstancesPage() {
           )
         }
       >
-        {!isEmpty && sentence}
+        {!isEmpty && (sentence ?? NOT_YET)}
       </PageHead>
       <Announcements items={items} />
       {hasChosen ? (

@@ -21,6 +21,7 @@ use clap::Parser;
 
 use self::{clients::Kind, tenants::Tenants};
 use super::{
+    PROFILE,
     platform::{measure, quantile},
     victims::Processes,
 };
@@ -131,12 +132,9 @@ pub(super) async fn run(rest: &[String]) -> anyhow::Result<()> {
         machine::burn(cpus, args.seconds);
         return Ok(());
     }
-    let needs = Needs { gateways: 1, jobs: false };
+    let needs = Needs { gateways: 1, ..Needs::default() };
     measure(needs, async |access, processes| compare(&args, access, processes).await).await
 }
-
-/// The profile of all programs: they are built with this one.
-const PROFILE: &str = if cfg!(debug_assertions) { "debug" } else { "release" };
 
 async fn compare(args: &Args, access: &Access, processes: &Processes) -> anyhow::Result<()> {
     println!("programs of {}, built in {PROFILE}", crate::programs::folder()?.display());

@@ -4,6 +4,7 @@ import { endedRuns, instances } from "@/api/instances/queries";
 import { tenantOf } from "@/app/needs-tenant";
 import { filterOf } from "@/domain/instances/filter";
 import { InstancesPage } from "@/features/instances/page";
+import { manyRows } from "@/ui/table";
 
 export const Route = createFileRoute("/_app/instances/")({
   validateSearch: z.object({
@@ -14,6 +15,7 @@ export const Route = createFileRoute("/_app/instances/")({
   loaderDeps: ({ search }) => search,
   loader: async ({ context: { client, me }, deps }) => {
     tenantOf(me);
+    manyRows.load();
     void client.prefetchQuery(endedRuns);
     await Promise.all([
       client.ensureInfiniteQueryData(instances(filterOf(deps))),

@@ -6,6 +6,7 @@ import { tenantOf } from "@/app/needs-tenant";
 import { endedFilter } from "@/domain/jobs/filter";
 import { JobsPage } from "@/features/jobs/page";
 import { needWords } from "@/i18n";
+import { manyRows } from "@/ui/table";
 
 const sorts = ["created_at", "-created_at", "ended_at", "-ended_at", "cost", "-cost"] as const;
 
@@ -23,6 +24,7 @@ export const Route = createFileRoute("/_app/jobs/")({
   loaderDeps: ({ search: { why: _, ...filter } }) => filter,
   loader: async ({ context: { client, me }, deps }) => {
     tenantOf(me);
+    manyRows.load();
     await Promise.all([
       client.ensureInfiniteQueryData(jobs(endedFilter(deps))),
       // the sentence is about all of them

@@ -1,0 +1,38 @@
+import type { ComponentType } from "react";
+import { createStore, useStore } from "./store";
+
+/** A part of a page that has a file of its own. */
+export interface Later<Props> {
+  /** Begins to load it, unless that has begun. */
+  load: () => void;
+  /** The part; null until it is loaded. Throws if it is wanted and cannot be loaded. */
+  usePart: (wanted: boolean) => ComponentType<Props> | null;
+}
+
+/** Unlike React's `lazy`, which shows what comes before for at least 300 ms, the part is drawn as soon as it is there. */
+export function later<Props>(file: () => Promise<{ default: ComponentType<Props> }>): Later<Props> {
+  const state = createStore<{ part: ComponentType<Props> | null; error: unknown }>({
+    part: null,
+    error: null,
+  });
+  let begun = false;
+  return {
+    load: () => {
+      if (begun) return;
+      begun = true;
+      if (state.get().error) state.set({ part: null, error: null });
+      file().then(
+        ({ default: part }) => state.set({ part, error: null }),
+        (error: unknown) => {
+          begun = false;
+          state.set({ part: null, error });
+        },
+      );
+    },
+    usePart: (wanted) => {
+      const { part, error } = useStore(state);
+      if (wanted && error) throw error;
+      return part;
+    },
+  };
+}
