@@ -13,9 +13,9 @@ use crate::{
 
 /// Copies a job as if it had come each 10 seconds in the last nine minutes.
 const COPY: &str = "
-    insert into jobs.jobs
-    select (jsonb_populate_record(j, jsonb_build_object('created_at', at, 'id',
-               (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || lpad(to_hex(n), 20, '0'))::uuid))).*
+    insert into jobs.jobs (id, tenant_id, pool_id, application, method, kind, level, priority, class, state, created_at, ended_at)
+    select (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || lpad(to_hex(n), 20, '0'))::uuid,
+           tenant_id, pool_id, application, method, kind, level, priority, class, state, at, ended_at
     from jobs.jobs j, generate_series(1, 54) n, lateral (select now() - n * interval '10 seconds' as at) t
     where j.id = $1";
 

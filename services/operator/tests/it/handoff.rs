@@ -8,9 +8,10 @@ use atelier_operator::controller::{Hook, Step, Verdict};
 use crds::names;
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{DeleteParams, PostParams};
+use kube::api::{DeleteParams, LogParams, PostParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
+use testkit::eventually;
 
 use crate::lab::{IMAGE, Lab, reason};
 
@@ -152,12 +153,17 @@ async fn a_slow_termination_does_not_delay_other_units() {
         lab.create_real_unit(n).await;
         lab.held(n).await;
     }
+    let pods: Api<Pod> = Api::namespaced(lab.client.clone(), &lab.tenant());
     for n in 0..2 {
         let mut slow = lab.instance(n, 1);
-        slow["command"] = json!(["sh", "-c", "trap '' TERM; while :; do sleep 1; done"]);
+        slow["command"] = json!(["sh", "-c", "trap '' TERM; echo up; while :; do sleep 1; done"]);
         slow["terminationGracePeriodSeconds"] = json!(20);
         lab.set_instance(n, Some(slow)).await;
-        lab.running(n, 1).await;
+        let own = lab.running(n, 1).await.instance.unwrap();
+        eventually("the container ignores the signal", async || {
+            (pods.logs(&own.pod_name, &LogParams::default()).await.ok()? == "up\n").then_some(())
+        })
+        .await;
     }
     for n in 0..2 {
         lab.set_instance(n, None).await;

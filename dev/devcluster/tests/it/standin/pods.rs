@@ -344,7 +344,10 @@ async fn a_process_is_killed_after_its_grace_period() {
         ),
     )
     .await;
-    until(&pods, "p", is_ready).await;
+    eventually("the process ignores the signal", async || {
+        (pods.logs("p", &LogParams::default()).await.ok()? == "on\n").then_some(())
+    })
+    .await;
     let begun = Instant::now();
     pods.delete("p", &DeleteParams::default()).await.unwrap();
     let going = pods.get("p").await.unwrap();
