@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 
-const ENTRY = 139;
+const ENTRY = 140;
 const PAGE = 220;
 const CHART = 30;
 const TERMINAL = 86;
