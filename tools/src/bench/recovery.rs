@@ -73,8 +73,8 @@ struct Seconds {
 
 async fn recover(args: &Args, access: &Access, processes: &Processes) -> anyhow::Result<()> {
     let credential = messages::credential(&designer(access).await).await?;
-    sleep(SETTLED).await;
     let mut plain = Plain::start(processes.broker_url()?);
+    sleep(SETTLED).await;
     let (mut all, mut all_plain, mut all_kills, mut keys) = (Vec::new(), Vec::new(), 0, String::new());
     println!("seconds after a kill until a job has succeeded that was submitted after it, p50 and maximum:");
     println!(
