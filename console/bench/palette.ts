@@ -42,7 +42,7 @@ export async function find(it: Visit, name: string): Promise<Palette> {
   await untilDrawn(it, "keydown", "listbox", "");
   await page.keyboard.press("Control+k");
   const opened = await drawn(it);
-  const field = page.getByRole("combobox");
+  const field = page.getByRole("combobox", { name: "Search and commands" });
   // one letter is not searched for
   await field.fill(name.slice(0, 1));
   await it.settled();
@@ -51,6 +51,6 @@ export async function find(it: Visit, name: string): Promise<Palette> {
   await page.keyboard.insertText(name.slice(1));
   const found = await drawn(it);
   await page.keyboard.press("Escape");
-  await page.getByRole("combobox").waitFor({ state: "detached" });
+  await field.waitFor({ state: "detached" });
   return { opened, found };
 }
