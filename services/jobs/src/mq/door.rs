@@ -157,8 +157,8 @@ pub(super) async fn declare(state: &AppState, channel: &Channel, tenant: TenantI
     Ok(declaring.commit().await?)
 }
 
-/// Waits until nobody else declares anything, in this replica or another: messages to a queue that is declared twice at once may be
-/// lost, and an exchange that is replaced twice refuses messages meanwhile.
+/// Takes the lock under which all replicas declare queues and exchanges. Messages to a queue that two declare concurrently may be lost,
+/// and a second replacement of an exchange would refuse messages.
 async fn lock(state: &AppState) -> sqlx::Result<Tx> {
     let mut tx = state.db.worker().await?;
     store::lock_topology(&mut tx).await?;

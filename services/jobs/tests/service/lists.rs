@@ -11,7 +11,7 @@ type Has<'a> = &'a dyn Fn(&Value) -> bool;
 
 const SORTS: [&str; 6] = ["created_at", "-created_at", "ended_at", "-ended_at", "cost", "-cost"];
 
-/// Gives jobs kinds, ends and costs, by their position in the order of submission.
+/// Sets kind, end and cost of each job by its number in the order of submission.
 const MIX: &str = "
     update jobs.jobs j set
         kind = (array['generation', 'training', 'batch'])[1 + n % 3],

@@ -3,8 +3,8 @@
 use sqlx::PgConnection;
 
 /// Inserts jobs of the tenant of the model. Among the newest 6,000 every 20th runs, which takes longer than the others; among the
-/// newest 20,000 every 10th waits, in the background. Their workers are taken for alive for a day. Rows come without triggers: nobody is
-/// told of them.
+/// newest 20,000 every 10th is queued, at the level background. Their workers count as alive for a day. Triggers are disabled, so there
+/// are no events.
 pub(super) async fn insert(conn: &mut PgConnection, model: &str, count: i64) -> anyhow::Result<()> {
     sqlx::raw_sql("set session_replication_role = replica").execute(&mut *conn).await?;
     super::insert(conn, &STATEMENTS, count, model).await?;

@@ -69,7 +69,7 @@ pub(super) async fn run(rest: &[String], consent: Consent) -> anyhow::Result<()>
     .await
 }
 
-/// Gives the designer's tenant its instances and jobs.
+/// Inserts the instances and jobs of the designer's tenant.
 async fn fill(args: &Args, access: &Access, database: PgConnectOptions) -> anyhow::Result<()> {
     let visitor = Api::new(&access.gateway)?;
     let admin = visitor.sign_in(&access.administrator).await?;
