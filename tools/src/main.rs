@@ -24,7 +24,6 @@ mod queries;
 mod rest;
 mod rgw;
 mod scratch;
-mod skipped;
 mod smoke;
 mod soak;
 mod test;

@@ -230,7 +230,7 @@ async fn a_removal_of_one_unit_counts_as_an_operation() {
     assert_eq!(replica.numbers().await, [2, 0, 0, 2]);
 }
 
-/// Fifty claims and the removals of all fifty units at once: each unit goes to one of them.
+/// Claims and the removals of all fifty units at once: each unit goes to one of them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_unit_is_claimed_or_removed() {
     let mut world = World::new().await;
@@ -242,7 +242,8 @@ async fn a_unit_is_claimed_or_removed() {
     let units = listed(&replicas[0].admin, "").await;
     assert_eq!(units.len(), 50);
 
-    let claims = join_all((0..50).map(|n| {
+    // fewer than units: some are left for removals, however fast the claims are
+    let claims = join_all((0..25).map(|n| {
         let (replica, spec) = (&replicas[n % 2], &spec_id);
         async move { replica.claim(&instance(), spec).await }
     }));
@@ -269,7 +270,7 @@ async fn a_unit_is_claimed_or_removed() {
     eprintln!("{} claimed, {} removed", claimed.len(), removed.len());
     assert!(claimed.is_disjoint(&removed), "a unit was claimed and removed");
     assert_eq!(claimed.len() + removed.len(), 50);
-    assert!(!claimed.is_empty() && !removed.is_empty(), "they did not meet");
+    assert!(!claimed.is_empty(), "no claim came before the removals");
     let used = i64::try_from(claimed.len()).unwrap();
     assert_eq!(replicas[0].numbers().await, [0, 0, used, used]);
     world.assert_sound().await;
