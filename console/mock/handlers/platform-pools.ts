@@ -161,8 +161,7 @@ export const platformPoolHandlers = {
   getPlatformPoolShare: (context) => {
     poolOf(context, context.path.id);
     const found = sharesOf(context, context.path.id).find((it) => it.tenant_id === context.path.tenant_id);
-    if (!found) throw new Refusal("not-found");
-    return tagged(context, found);
+    return found && tagged(context, found);
   },
   putPlatformPoolShare: (context) => {
     const { path, body, world } = context;

@@ -22,11 +22,16 @@ function freeName({ world }: Context, name: string, own?: TenantId) {
 
 type Kept<Value> = Map<TenantId, Value>;
 
-function found<Value>(context: Context, kept: Kept<Value>, id: TenantId): Value {
-  tenantOf(context, id);
-  const value = kept.get(id);
-  if (value === undefined) throw new Refusal("not-found");
-  return value;
+/** What is set for the tenant; 204 without it. */
+function ifSet<Value, Shown>(
+  context: Context & { path: { tenant_id: TenantId } },
+  kept: Kept<Value>,
+  shown: (tenant_id: TenantId, value: Value) => Shown,
+) {
+  const { tenant_id } = context.path;
+  tenantOf(context, tenant_id);
+  const value = kept.get(tenant_id);
+  return value === undefined ? undefined : tagged(context, shown(tenant_id, value));
 }
 
 function put<Value>(context: Context, kept: Kept<Value>, id: TenantId, value: Value) {
@@ -37,7 +42,8 @@ function put<Value>(context: Context, kept: Kept<Value>, id: TenantId, value: Va
 }
 
 function remove<Value>(context: Context, kept: Kept<Value>, id: TenantId) {
-  found(context, kept, id);
+  tenantOf(context, id);
+  if (!kept.has(id)) throw new Refusal("not-found");
   reasonOf(context);
   kept.delete(id);
 }
@@ -131,10 +137,7 @@ export const platformTenantHandlers = {
     asAdmin(context);
     return pageOf(listOf(context.world.platform.quotas, quota), context.query);
   },
-  getPlatformQuota: (context) => {
-    const { tenant_id } = context.path;
-    return tagged(context, quota(tenant_id, found(context, context.world.platform.quotas, tenant_id)));
-  },
+  getPlatformQuota: (context) => ifSet(context, context.world.platform.quotas, quota),
   putPlatformQuota: (context) => {
     const { tenant_id } = context.path;
     put(context, context.world.platform.quotas, tenant_id, context.body);
@@ -148,11 +151,7 @@ export const platformTenantHandlers = {
     asAdmin(context);
     return pageOf(listOf(context.world.platform.storageQuotas, storageQuota), context.query);
   },
-  getPlatformStorageQuota: (context) => {
-    const { tenant_id } = context.path;
-    const limits = found(context, context.world.platform.storageQuotas, tenant_id);
-    return tagged(context, storageQuota(tenant_id, limits));
-  },
+  getPlatformStorageQuota: (context) => ifSet(context, context.world.platform.storageQuotas, storageQuota),
   putPlatformStorageQuota: (context) => {
     const { tenant_id } = context.path;
     put(context, context.world.platform.storageQuotas, tenant_id, context.body);
@@ -165,10 +164,7 @@ export const platformTenantHandlers = {
     asAdmin(context);
     return pageOf(listOf(context.world.platform.budgets, budget), context.query);
   },
-  getPlatformBudget: (context) => {
-    const { tenant_id } = context.path;
-    return tagged(context, budget(tenant_id, found(context, context.world.platform.budgets, tenant_id)));
-  },
+  getPlatformBudget: (context) => ifSet(context, context.world.platform.budgets, budget),
   putPlatformBudget: (context) => {
     const { tenant_id } = context.path;
     if (!/^\d+(\.\d{1,6})?$/.test(context.body.amount)) throw wrong("amount", "must be a decimal number");

@@ -18,7 +18,7 @@ export const usageHandlers = {
   },
   getBudget: ({ world, caller }) => {
     const { tenant_id } = caller.session;
-    if (!world.budget || !tenant_id || world.tenants[0]?.id !== tenant_id) throw new Refusal("not-found");
+    if (!world.budget || !tenant_id || world.tenants[0]?.id !== tenant_id) return undefined;
     return budgetOf(world, tenant_id, world.budget);
   },
 } satisfies Partial<Handlers>;

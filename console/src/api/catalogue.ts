@@ -13,9 +13,8 @@ import {
   listStorages,
   quoteInstance,
 } from "./generated/operations";
-import type { Budget, NewInstance } from "./generated/types";
+import type { NewInstance } from "./generated/types";
 import type { Operation } from "./operation";
-import { ApiError } from "./problem";
 
 interface Paged {
   query?: { limit?: number; cursor?: string };
@@ -84,11 +83,7 @@ export const quota = queryOptions({
 /** Null for a tenant without a budget. */
 export const budget = queryOptions({
   queryKey: ["budget"],
-  queryFn: ({ signal }): Promise<Budget | null> =>
-    call(getBudget, {}, { signal }).catch((error: unknown) => {
-      if (error instanceof ApiError && error.status === 404) return null;
-      throw error;
-    }),
+  queryFn: async ({ signal }) => (await call(getBudget, {}, { signal })) ?? null,
 });
 
 /** What an order would cost, and whether it would start now. */

@@ -519,7 +519,7 @@ export const followStorageEventsStream = /* @__PURE__ */ stream<{ query?: { afte
 export const getApiKey = /* @__PURE__ */ operation<{ path: { id: ApiKeyId } }, ApiKey>("GET", "/v1/api-keys/{id}");
 
 /** Returns what the tenant may spend this month, what it has spent, and when the rest is spent. */
-export const getBudget = /* @__PURE__ */ operation<Record<string, never>, Budget>("GET", "/v1/budget");
+export const getBudget = /* @__PURE__ */ operation<Record<string, never>, Budget | undefined>("GET", "/v1/budget");
 
 /** Returns a datacenter. */
 export const getDatacenter = /* @__PURE__ */ operation<{ path: { id: string } }, Datacenter>("GET", "/v1/datacenters/{id}");
@@ -594,7 +594,7 @@ export const getPasskey = /* @__PURE__ */ operation<{ path: { id: PasskeyId } },
 export const getPlatformAuditVerification = /* @__PURE__ */ operation<Record<string, never>, AuditVerification>("GET", "/v1/platform-audit/verification");
 
 /** Returns the budget of a tenant. For administrators. */
-export const getPlatformBudget = /* @__PURE__ */ operation<{ path: { tenant_id: TenantId } }, PlatformBudget>("GET", "/v1/platform-budgets/{tenant_id}");
+export const getPlatformBudget = /* @__PURE__ */ operation<{ path: { tenant_id: TenantId } }, PlatformBudget | undefined>("GET", "/v1/platform-budgets/{tenant_id}");
 
 /** How each module of the platform is */
 export const getPlatformHealth = /* @__PURE__ */ operation<Record<string, never>, PlatformHealth>("GET", "/v1/platform/health");
@@ -624,10 +624,10 @@ export const getPlatformJobAuditVerification = /* @__PURE__ */ operation<Record<
 export const getPlatformPool = /* @__PURE__ */ operation<{ path: { id: PoolId } }, Pool>("GET", "/v1/platform-pools/{id}");
 
 /** Returns the share that was set for a tenant. For administrators. */
-export const getPlatformPoolShare = /* @__PURE__ */ operation<{ path: { id: PoolId; tenant_id: TenantId } }, PoolShare>("GET", "/v1/platform-pools/{id}/shares/{tenant_id}");
+export const getPlatformPoolShare = /* @__PURE__ */ operation<{ path: { id: PoolId; tenant_id: TenantId } }, PoolShare | undefined>("GET", "/v1/platform-pools/{id}/shares/{tenant_id}");
 
 /** Returns the limits of a tenant. For administrators. */
-export const getPlatformQuota = /* @__PURE__ */ operation<{ path: { tenant_id: TenantId } }, PlatformQuota>("GET", "/v1/platform-quotas/{tenant_id}");
+export const getPlatformQuota = /* @__PURE__ */ operation<{ path: { tenant_id: TenantId } }, PlatformQuota | undefined>("GET", "/v1/platform-quotas/{tenant_id}");
 
 /**
  * Verifies the hash chains of the audit log: reads all entries, and returns those that were changed. For
@@ -645,7 +645,7 @@ export const getPlatformStorage = /* @__PURE__ */ operation<{ path: { id: Storag
 export const getPlatformStorageAuditVerification = /* @__PURE__ */ operation<Record<string, never>, AuditVerification>("GET", "/v1/platform-storage-audit/verification");
 
 /** Returns the limits that a tenant has of its own. For administrators. */
-export const getPlatformStorageQuota = /* @__PURE__ */ operation<{ path: { tenant_id: TenantId } }, PlatformStorageQuota>("GET", "/v1/platform-storage-quotas/{tenant_id}");
+export const getPlatformStorageQuota = /* @__PURE__ */ operation<{ path: { tenant_id: TenantId } }, PlatformStorageQuota | undefined>("GET", "/v1/platform-storage-quotas/{tenant_id}");
 
 /** Returns a worker. For administrators. */
 export const getPlatformWorker = /* @__PURE__ */ operation<{ path: { id: PoolId; worker_id: WorkerId } }, Worker>("GET", "/v1/platform-pools/{id}/workers/{worker_id}");

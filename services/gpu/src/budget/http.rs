@@ -2,12 +2,12 @@
 
 use ::http::StatusCode;
 use api::{
-    ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply,
+    ETag, IdempotencyKey, IfMatch, IfSet, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply,
     openapi::OpenApiRouter,
 };
 use audit::{NewAction, Why};
 use auth::{Admin, Member};
-use axum::{extract::State, response::IntoResponse};
+use axum::extract::State;
 use ids::TenantId;
 use jiff::{SignedDuration, Timestamp};
 use rust_decimal::Decimal;
@@ -139,16 +139,18 @@ pub(crate) struct PlatformBudgetView {
 /// Returns what the tenant may spend this month, what it has spent, and when the rest is spent.
 #[utoipa::path(
     get, path = "/v1/budget", operation_id = "get_budget", tag = "usage",
-    responses((status = 200, description = "The budget", body = BudgetView)),
-    extensions(("x-problems" = json!([ProblemType::NotFound]))),
+    responses(
+        (status = 200, description = "The budget", body = BudgetView),
+        (status = 204, description = "The tenant has none: it may spend without a limit")
+    ),
 )]
-async fn get_budget(State(app): State<AppState>, member: Member) -> Result<Json<BudgetView>, Problem> {
+async fn get_budget(State(app): State<AppState>, member: Member) -> Result<IfSet<Json<BudgetView>>, Problem> {
     let mut tx = app.db.tenant(member.tenant).await?;
-    let budget = store::find(&mut tx, member.tenant).await?.ok_or_else(Problem::not_found)?;
+    let Some(budget) = store::find(&mut tx, member.tenant).await? else { return Ok(IfSet(None)) };
     let now = (app.clock)();
     let currency = &budget.terms.currency;
     let spending = store::spending(&mut tx, member.tenant, currency, Month::of(now), now).await?;
-    Ok(Json(BudgetView::of(&budget, &spending, app.config.budgets)))
+    Ok(IfSet(Some(Json(BudgetView::of(&budget, &spending, app.config.budgets)))))
 }
 
 /// Lists the tenants that have a budget, by id. For administrators.
@@ -173,18 +175,21 @@ async fn list_platform_budgets(
 #[utoipa::path(
     get, path = "/v1/platform-budgets/{tenant_id}", operation_id = "get_platform_budget", tag = "platform",
     params(("tenant_id" = TenantId, Path, description = "Tenant id")),
-    responses((status = 200, description = "The budget", body = PlatformBudgetView)),
-    extensions(("x-problems" = json!([ProblemType::NotFound]))),
+    responses(
+        (status = 200, description = "The budget", body = PlatformBudgetView),
+        (status = 204, description = "The tenant has none: it may spend without a limit")
+    ),
 )]
 async fn get_platform_budget(
     State(app): State<AppState>,
     _admin: Admin,
     Path(tenant): Path<TenantId>,
-) -> Result<impl IntoResponse, Problem> {
+) -> Result<IfSet<(ETag, Json<PlatformBudgetView>)>, Problem> {
     let mut tx = app.db.admin().await?;
-    let budget = store::find(&mut tx, tenant).await?.ok_or_else(Problem::not_found)?;
-    let view = PlatformBudgetView { tenant_id: tenant, terms: budget.terms };
-    Ok((ETag(budget.generation), Json(view)))
+    let view = |budget: Budget| {
+        (ETag(budget.generation), Json(PlatformBudgetView { tenant_id: tenant, terms: budget.terms }))
+    };
+    Ok(IfSet(store::find(&mut tx, tenant).await?.map(view)))
 }
 
 /// Sets the monthly budget of a tenant; for a tenant without one, with `If-Match: *`. It counts at once, with what was

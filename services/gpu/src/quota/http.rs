@@ -1,12 +1,12 @@
 //! `/v1/quota` of the tenant, `/v1/platform-quotas` for administrators.
 
 use api::{
-    ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply,
+    ETag, IdempotencyKey, IfMatch, IfSet, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply,
     openapi::OpenApiRouter,
 };
 use audit::{NewAction, Why};
 use auth::{Admin, Member};
-use axum::{extract::State, response::IntoResponse};
+use axum::extract::State;
 use http::StatusCode;
 use ids::TenantId;
 use serde::Serialize;
@@ -85,17 +85,19 @@ async fn list_platform_quotas(
 #[utoipa::path(
     get, path = "/v1/platform-quotas/{tenant_id}", operation_id = "get_platform_quota", tag = "platform",
     params(("tenant_id" = TenantId, Path, description = "Tenant id")),
-    responses((status = 200, description = "The limits", body = PlatformQuotaView)),
-    extensions(("x-problems" = json!([ProblemType::NotFound]))),
+    responses(
+        (status = 200, description = "The limits", body = PlatformQuotaView),
+        (status = 204, description = "The tenant has none")
+    ),
 )]
 async fn get_platform_quota(
     State(app): State<AppState>,
     _admin: Admin,
     Path(tenant): Path<TenantId>,
-) -> Result<impl IntoResponse, Problem> {
+) -> Result<IfSet<(ETag, Json<PlatformQuotaView>)>, Problem> {
     let mut tx = app.db.admin().await?;
-    let quota = store::find(&mut tx, tenant).await?.ok_or_else(Problem::not_found)?;
-    Ok((ETag(quota.generation), Json(PlatformQuotaView::from(quota))))
+    let view = |quota: Quota| (ETag(quota.generation), Json(PlatformQuotaView::from(quota)));
+    Ok(IfSet(store::find(&mut tx, tenant).await?.map(view)))
 }
 
 /// Sets all limits of a tenant; for a tenant without limits, with `If-Match: *`. What runs goes on; what would exceed a

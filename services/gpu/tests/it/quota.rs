@@ -72,6 +72,7 @@ async fn administrators_limit_what_a_tenant_uses_at_a_time() {
     }
     let _ = admin.delete(&path).await.expect(204);
     admin.delete(&path).await.expect_problem(404, "not-found");
+    assert_eq!(admin.get(&path).await.expect(204).text, "");
     assert_eq!(world.member().get("/v1/quota").await.expect(200).body["limits"]["instances"], Value::Null);
     assert_eq!(world.execute("delete from gpu.admin_actions where action like '%_quota'").await, 3);
 }

@@ -1,8 +1,8 @@
 //! `/v1/platform-pools/{id}/shares` for administrators, `/v1/pools/{id}/share` for members.
 
 use api::{
-    Checks, ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply,
-    openapi::OpenApiRouter,
+    Checks, ETag, IdempotencyKey, IfMatch, IfSet, Json, Page, PageParams, Path, Problem, ProblemType, Query,
+    Reply, openapi::OpenApiRouter,
 };
 use auth::{Admin, Member};
 use axum::{extract::State, http::StatusCode};
@@ -54,16 +54,21 @@ async fn list_platform_pool_shares(
         ("id" = PoolId, Path, description = "Pool id"),
         ("tenant_id" = TenantId, Path, description = "Tenant id")
     ),
-    responses((status = 200, description = "The share", body = PoolShare))
+    responses(
+        (status = 200, description = "The share", body = PoolShare),
+        (status = 204, description = "The tenant has the defaults of the pool")
+    )
 )]
 async fn get_platform_pool_share(
     State(state): State<AppState>,
     _: Admin,
     Path((id, tenant)): Path<(PoolId, TenantId)>,
-) -> Result<(ETag, Json<PoolShare>), Problem> {
+) -> Result<IfSet<(ETag, Json<PoolShare>)>, Problem> {
     let mut tx = state.db.admin().await?;
-    let found = store::find(&mut tx, id, tenant).await?.ok_or(Error::NotFound)?;
-    Ok((ETag(found.generation), Json(PoolShare { tenant_id: tenant, share: found.share })))
+    expect_pool(&mut tx, id).await?;
+    let view =
+        |row: store::Stored| (ETag(row.generation), Json(PoolShare { tenant_id: tenant, share: row.share }));
+    Ok(IfSet(store::find(&mut tx, id, tenant).await?.map(view)))
 }
 
 /// Sets the whole share of a tenant; for a tenant without one, with `If-Match: *`. It counts for jobs that start afterwards:

@@ -28,7 +28,7 @@ async fn administrators_set_shares() {
     let (first, second) = (TenantId::new(), TenantId::new());
     let shares = format!("/v1/platform-pools/{pool}/shares");
     assert_eq!(admin.get(&shares).await.expect(200).body["items"], json!([]));
-    admin.get(&path(&pool, first)).await.expect_problem(404, "not-found");
+    assert_eq!(admin.get(&path(&pool, first)).await.expect(204).text, "");
 
     let given = json!({ "weight": 300, "guarantee": 2, "limit": 8 });
     let set = admin.header("if-match", "*").put(&path(&pool, first), given).await.expect(200);
@@ -61,6 +61,7 @@ async fn administrators_set_shares() {
     let nowhere = path(&PoolId::new().to_string(), first);
     admin.header("if-match", "*").put(&nowhere, json!({})).await.expect_problem(404, "not-found");
     admin.get(&format!("/v1/platform-pools/{}/shares", PoolId::new())).await.expect_problem(404, "not-found");
+    admin.get(&nowhere).await.expect_problem(404, "not-found");
 
     let _ = admin.header("if-match", "*").put(&path(&pool, second), json!({})).await.expect(200);
     let page = admin.get(&format!("{shares}?limit=1")).await.expect(200);

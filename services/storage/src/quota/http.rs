@@ -1,7 +1,7 @@
 //! `/v1/storage-quota` of the tenant, `/v1/platform-storage-quotas` for administrators.
 
 use api::{
-    ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply,
+    ETag, IdempotencyKey, IfMatch, IfSet, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply,
     openapi::OpenApiRouter,
 };
 use audit::{NewAction, Why};
@@ -92,17 +92,19 @@ async fn list_platform_storage_quotas(
     get, path = "/v1/platform-storage-quotas/{tenant_id}", operation_id = "get_platform_storage_quota",
     tag = "platform",
     params(("tenant_id" = TenantId, Path, description = "Tenant id")),
-    responses((status = 200, description = "The limits", body = PlatformQuotaView)),
-    extensions(("x-problems" = json!([ProblemType::NotFound]))),
+    responses(
+        (status = 200, description = "The limits", body = PlatformQuotaView),
+        (status = 204, description = "The tenant has none of its own")
+    ),
 )]
 async fn get_platform_storage_quota(
     State(state): State<AppState>,
     _admin: Admin,
     Path(tenant): Path<TenantId>,
-) -> Result<(ETag, Json<PlatformQuotaView>), Problem> {
+) -> Result<IfSet<(ETag, Json<PlatformQuotaView>)>, Problem> {
     let mut tx = state.db.admin().await?;
-    let quota = store::find(&mut tx, tenant).await?.ok_or_else(Problem::not_found)?;
-    Ok((ETag(quota.generation), Json(PlatformQuotaView::from(quota))))
+    let view = |quota: Quota| (ETag(quota.generation), Json(PlatformQuotaView::from(quota)));
+    Ok(IfSet(store::find(&mut tx, tenant).await?.map(view)))
 }
 
 /// Sets the limits of a tenant; for a tenant without limits of its own, with `If-Match: *`. What exists stays. The action

@@ -11,7 +11,6 @@ import {
 } from "@/api/generated/operations";
 import type { PoolId, TenantId } from "@/api/generated/types";
 import { pagesOf } from "@/api/pages";
-import { ApiError } from "@/api/problem";
 
 export const pools = pagesOf(["platform", "pools", "list"], listPlatformPools, {});
 
@@ -45,9 +44,6 @@ export const share = (id: PoolId, tenant_id: TenantId) =>
   queryOptions({
     queryKey: ["platform", "pools", "share", id, tenant_id],
     staleTime: 0,
-    queryFn: ({ signal }) =>
-      call(getPlatformPoolShare, { path: { id, tenant_id } }, { signal }).catch((error: unknown) => {
-        if (error instanceof ApiError && error.status === 404) return null;
-        throw error;
-      }),
+    queryFn: async ({ signal }) =>
+      (await call(getPlatformPoolShare, { path: { id, tenant_id } }, { signal })) ?? null,
   });

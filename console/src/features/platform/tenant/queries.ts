@@ -15,7 +15,6 @@ import {
   listPlatformUsage,
 } from "@/api/generated/operations";
 import type { OperationId, PoolShare, TenantId } from "@/api/generated/types";
-import { ApiError } from "@/api/problem";
 import { monthStart } from "../parts/month";
 import { isCarriedOut } from "../parts/tenant-standing";
 
@@ -23,14 +22,8 @@ const MOST = 200;
 /** While something moves and the page is seen, in milliseconds. */
 export const SOON = 2000;
 
-const orNull = async <Value>(value: Promise<Value>): Promise<Value | null> => {
-  try {
-    return await value;
-  } catch (error) {
-    if (error instanceof ApiError && error.status === 404) return null;
-    throw error;
-  }
-};
+/** A query holds no undefined. */
+const orNull = async <Value>(value: Promise<Value>) => (await value) ?? null;
 
 export const tenant = (id: TenantId) =>
   queryOptions({

@@ -1,0 +1,16 @@
+//! What may be set or not, for example the limits of one tenant.
+
+use axum::{
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+
+/// What is set, or 204 if nothing is: a 404 would say that the address is wrong, and browsers log it as an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IfSet<T>(pub Option<T>);
+
+impl<T: IntoResponse> IntoResponse for IfSet<T> {
+    fn into_response(self) -> Response {
+        self.0.map_or_else(|| StatusCode::NO_CONTENT.into_response(), IntoResponse::into_response)
+    }
+}
