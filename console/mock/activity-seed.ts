@@ -1,6 +1,9 @@
 import type { AuditEntry, Event, TenantId, UserId } from "../src/api/generated/types";
 import { type AuditLog, type AuditSource, append, auditSources } from "./audit.ts";
-import { hoursAgo, type Kept, makeId, type World } from "./world.ts";
+import { makeId } from "./ids.ts";
+import type { Kept } from "./kept.ts";
+import { hoursAgo } from "./times.ts";
+import type { World } from "./world.ts";
 
 type Who = Pick<AuditEntry, "user_id" | "session_id" | "api_key_id" | "is_admin" | "service" | "address"> & {
   user_agent: string | null;

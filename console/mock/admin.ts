@@ -1,6 +1,6 @@
 import { etagOf, grow } from "./platform-world.ts";
+import { now } from "./times.ts";
 import { type Context, Refusal, Reply } from "./types.ts";
-import { now } from "./world.ts";
 
 /** Refuses who is no administrator of the platform. */
 export function asAdmin({ caller }: Context) {
@@ -12,14 +12,14 @@ export const wrong = (name: string, detail: string) =>
 
 /** What is read, with its ETag. */
 export const tagged = <Body>({ world, request }: Context, body: Body) =>
-  new Reply(body, 200, { etag: etagOf(world, request.path) });
+  new Reply(body, 200, { etag: etagOf(world.platform, request.path) });
 
 /** Refuses a change of a version that is not the newest, else makes the next one. */
 export function changing({ world, request }: Context) {
   const seen = request.headers.get("if-match");
   if (!seen) throw new Refusal("if-match-required");
-  if (seen !== "*" && seen !== etagOf(world, request.path)) throw new Refusal("changed-meanwhile");
-  grow(world, request.path);
+  if (seen !== "*" && seen !== etagOf(world.platform, request.path)) throw new Refusal("changed-meanwhile");
+  grow(world.platform, request.path);
 }
 
 /** The reason that each such action needs, recorded with who did it. */

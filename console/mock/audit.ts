@@ -1,6 +1,6 @@
 import type { AuditEntry, TenantId } from "../src/api/generated/types";
-import type { Caller, MockRequest } from "./types.ts";
-import { now, type World } from "./world.ts";
+import type { Caller, MockRequest } from "./http.ts";
+import { now } from "./times.ts";
 
 export const auditSources = ["people", "instances", "storages", "jobs"] as const;
 export type AuditSource = (typeof auditSources)[number];
@@ -46,7 +46,7 @@ const idOf = (body: unknown) =>
 
 /** What a write leaves in the log of its service. */
 export function recordWrite(
-  world: World,
+  log: AuditLog,
   request: MockRequest,
   template: string,
   caller: Caller | null,
@@ -56,7 +56,7 @@ export function recordWrite(
   if (request.method === "GET" || !caller || !tenant || template.endsWith("/quote")) return;
   const source = prefixes.find(([pattern]) => pattern.test(request.path))?.[1] ?? "people";
   const id = idOf(reply.body);
-  append(world.audit, source, tenant, {
+  append(log, source, tenant, {
     at: now(),
     user_id: caller.user.id,
     session_id: caller.session.id,

@@ -1,7 +1,9 @@
 import type { StreamNotice } from "../src/api/generated/types";
 import { parseAmount, toDecimal } from "../src/lib/money";
+import { makeSortedId } from "./ids.ts";
+import { now } from "./times.ts";
 import { budgetOf } from "./usage.ts";
-import { makeSortedId, now, type World } from "./world.ts";
+import type { World } from "./world.ts";
 
 /** What a test changes in the world, as others of the studio or the platform would. */
 export interface Change {

@@ -1,5 +1,7 @@
 import type { Operation, StockChange, StockRow, StockUnitDetail, UnitId } from "../src/api/generated/types";
-import { nextId, now, type World } from "./world.ts";
+import { nextId } from "./ids.ts";
+import { now } from "./times.ts";
+import type { World } from "./world.ts";
 
 /** How long the cluster takes for all units of a change, in milliseconds. */
 const CHANGE = 2400;

@@ -1,6 +1,9 @@
 import type { Alternative, Instance, ReasonCode, RunEnd } from "../src/api/generated/types";
 import { record } from "./events.ts";
-import { type Kept, nextId, now, type World } from "./world.ts";
+import { nextId } from "./ids.ts";
+import type { Kept } from "./kept.ts";
+import { now } from "./times.ts";
+import type { World } from "./world.ts";
 
 /** How long the phases of a start and of a stop take, in milliseconds. */
 const CLAIM = 700;

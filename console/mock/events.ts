@@ -6,7 +6,9 @@ import type {
   ReasonCode,
   TenantId,
 } from "../src/api/generated/types";
-import { nextId, now, type World } from "./world.ts";
+import { nextId } from "./ids.ts";
+import { now } from "./times.ts";
+import type { World } from "./world.ts";
 
 export const eventsOf = (world: World, tenant: TenantId | null) =>
   world.events.filter((it) => it.tenant_id === tenant);

@@ -1,6 +1,8 @@
 import type { InstanceId, Pool, Worker, WorkerId, WorkerTenure } from "../src/api/generated/types";
+import { nextId } from "./ids.ts";
 import { nodeOf } from "./pools-seed.ts";
-import { nextId, now, type World } from "./world.ts";
+import { now } from "./times.ts";
+import type { World } from "./world.ts";
 
 /** How long an ordered worker takes to register, in milliseconds. */
 const START = 2500;

@@ -30,12 +30,7 @@ import { uploadHandlers } from "./handlers/uploads.ts";
 import { usageHandlers } from "./handlers/usage.ts";
 import { visitorHandlers } from "./handlers/visitor.ts";
 import { webhookHandlers } from "./handlers/webhooks.ts";
-import type { notMocked } from "./not-mocked.ts";
-import type { operations } from "./operations.ts";
-import type { Handler, OperationName } from "./types.ts";
-
-export type Mocked = Exclude<OperationName, (typeof notMocked)[number]>;
-export type Handlers = { [Name in Mocked]: Handler<(typeof operations)[Name]> };
+import type { Handlers, Mocked } from "./types.ts";
 
 export const handlers: Handlers = {
   ...sessions,

@@ -7,7 +7,8 @@ import type {
   TenantId,
   UserId,
 } from "../src/api/generated/types";
-import { type Kept, makeId } from "./world.ts";
+import { makeId } from "./ids.ts";
+import type { Kept } from "./kept.ts";
 
 type Told = EventDetail & {
   tenant_id: TenantId;

@@ -1,8 +1,8 @@
 import { environment } from "../src/api/client";
 import { objectStore } from "../src/api/put";
 import { membershipsOf, SESSION_COOKIE } from "./handlers/sessions.ts";
+import type { MockReply } from "./http.ts";
 import { MockServer } from "./server.ts";
-import type { MockReply } from "./types.ts";
 
 /** Cookies of a page without a server: scripts cannot set the real one. */
 function keepCookie(jar: Map<string, string>, header: string | undefined) {

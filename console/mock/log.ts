@@ -1,6 +1,7 @@
 import type { LogLine } from "../src/api/generated/types";
-import type { MockReply, MockRequest } from "./types.ts";
-import type { Kept, World } from "./world.ts";
+import type { MockReply, MockRequest } from "./http.ts";
+import type { Kept } from "./kept.ts";
+import type { World } from "./world.ts";
 
 /** Milliseconds between two lines of a followed log. */
 const PACE = 600;

@@ -1,5 +1,5 @@
+import { now } from "./times.ts";
 import { type Context, Refusal, Reply } from "./types.ts";
-import { now } from "./world.ts";
 
 interface Changing {
   updated_at: string;

@@ -7,7 +7,7 @@ import type {
   MissingMetric,
   Unit,
 } from "../src/api/generated/types";
-import type { Kept } from "./world.ts";
+import type { Kept } from "./kept.ts";
 
 const GIB = 1024 ** 3;
 const MOST = 360;

@@ -11,9 +11,10 @@ import type {
   TenantId,
   Upload,
 } from "../src/api/generated/types";
+import { makeId, makeSortedId } from "./ids.ts";
 import { modelFrom } from "./jobs/training.ts";
 import type { KeptJob } from "./jobs/world.ts";
-import { daysAgo, makeId, makeSortedId, now } from "./world.ts";
+import { daysAgo, now } from "./times.ts";
 
 type OfTenant<Thing> = Thing & { tenant_id: TenantId };
 

@@ -1,4 +1,5 @@
-import { type Caller, type MockReply, type MockRequest, Refusal } from "./types.ts";
+import type { Caller, MockReply, MockRequest } from "./http.ts";
+import { Refusal } from "./types.ts";
 import type { World } from "./world.ts";
 
 /** Files of models, which the API redirects to the object store, and uploads there. Null: it is no such request. */

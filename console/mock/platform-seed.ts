@@ -11,10 +11,12 @@ import type {
   UserId,
 } from "../src/api/generated/types";
 import { firstKeys } from "./handlers/platform-health.ts";
+import { makeId, makeSortedId } from "./ids.ts";
 import type { Platform } from "./platform-world.ts";
 import { firstPools, firstShares, firstWorkers } from "./pools-seed.ts";
 import { type Draft, kept, storage } from "./studio-seed.ts";
-import { type Account, daysAgo, hoursAgo, makeId, makeSortedId, type World } from "./world.ts";
+import { daysAgo, hoursAgo } from "./times.ts";
+import type { Account, World } from "./world.ts";
 
 interface TenantDraft {
   n: number;

@@ -1,6 +1,7 @@
 import type {
   AdminAction,
   BudgetTerms,
+  Instance,
   Limits,
   Operation,
   PlatformInstance,
@@ -12,7 +13,6 @@ import type {
   TenantId,
   Worker,
 } from "../src/api/generated/types";
-import type { World } from "./world.ts";
 
 /** What only administrators see. */
 export interface Platform {
@@ -41,12 +41,15 @@ export interface Deletion {
 }
 
 /** The ETag of what is read at the path. */
-export const etagOf = ({ platform }: World, path: string) => `"${platform.generations.get(path) ?? 1}"`;
+export const etagOf = ({ generations }: Platform, path: string) => `"${generations.get(path) ?? 1}"`;
 
-export const grow = ({ platform }: World, path: string) =>
-  platform.generations.set(path, (platform.generations.get(path) ?? 1) + 1);
+export const grow = ({ generations }: Platform, path: string) =>
+  generations.set(path, (generations.get(path) ?? 1) + 1);
 
-export const platformInstance = ({ tenant_id, it }: World["instances"][number]): PlatformInstance => ({
-  ...it,
+export const platformInstance = ({
   tenant_id,
-});
+  it,
+}: {
+  tenant_id: TenantId;
+  it: Instance;
+}): PlatformInstance => ({ ...it, tenant_id });

@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { fileURLToPath } from "node:url";
 import { type Plugin, runnerImport } from "vite";
-import type { MockReply } from "./types.ts";
+import type { MockReply } from "./http.ts";
 
 /** What the object store would get. */
 const isFile = ({ url }: IncomingMessage) => url?.startsWith("/mock/objects/");

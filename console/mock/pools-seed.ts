@@ -7,7 +7,8 @@ import type {
   Worker,
   WorkerId,
 } from "../src/api/generated/types";
-import { daysAgo, hoursAgo, makeId } from "./world.ts";
+import { makeId } from "./ids.ts";
+import { daysAgo, hoursAgo } from "./times.ts";
 
 const pool = (n: number, name: string, more: Partial<Pool>): Pool => ({
   id: makeId<PoolId>("pool", n),

@@ -1,5 +1,6 @@
 import type { DeadMessage, MqCredential, TenantId, UserId } from "../src/api/generated/types";
-import { daysAgo, hoursAgo, makeSortedId } from "./world.ts";
+import { makeSortedId } from "./ids.ts";
+import { daysAgo, hoursAgo } from "./times.ts";
 
 export interface QueueWorld {
   mqCredentials: (MqCredential & { tenant_id: TenantId })[];

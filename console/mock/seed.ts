@@ -1,13 +1,15 @@
 import type { ApiKey, Member, Role, Tenant, TenantId, User, UserId } from "../src/api/generated/types";
 import { activitySeed } from "./activity-seed.ts";
+import { makeId } from "./ids.ts";
 import { jobsSeed } from "./jobs/seed.ts";
 import { modelsSeed } from "./models-seed.ts";
 import { platformSeed } from "./platform-seed.ts";
 import { queueSeed } from "./queue-seed.ts";
 import { storagesSeed } from "./storages-seed.ts";
 import { studioSeed } from "./studio-seed.ts";
+import { daysAgo } from "./times.ts";
 import { webhookSeed } from "./webhook-seed.ts";
-import { type Account, daysAgo, makeId, type World } from "./world.ts";
+import type { Account, World } from "./world.ts";
 
 const tenant = (n: number, name: string, state: Tenant["state"] = "active"): Tenant => ({
   id: makeId<TenantId>("ten", n),

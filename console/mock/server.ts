@@ -4,14 +4,16 @@ import { recordWrite } from "./audit.ts";
 import { type Change, change } from "./change.ts";
 import { keptOf } from "./handlers/instances.ts";
 import { SESSION_COOKIE } from "./handlers/sessions.ts";
-import { forEveryone, handlers, type Mocked } from "./handlers.ts";
+import { forEveryone, handlers } from "./handlers.ts";
+import type { Caller, MockReply, MockRequest } from "./http.ts";
 import { contentOf } from "./jobs/content.ts";
 import { followLog } from "./log.ts";
 import { answerFile } from "./objects.ts";
 import { operations } from "./operations.ts";
 import { makeWorld } from "./seed.ts";
 import { follow } from "./stream.ts";
-import { type Caller, type Context, type MockReply, type MockRequest, Refusal, Reply } from "./types.ts";
+import type { Mocked } from "./types.ts";
+import { type Context, Refusal, Reply } from "./types.ts";
 import type { Provocation, World } from "./world.ts";
 
 interface Route {
@@ -167,7 +169,7 @@ function run(world: World, request: MockRequest, route: Route, caller: Caller | 
   const handler = handlers[route.name] as (context: unknown) => unknown;
   const result = handler(context as unknown as Context);
   const reply = result instanceof Reply ? result : new Reply(result, result === undefined ? 204 : 200);
-  recordWrite(world, request, operations[route.name].path, caller, reply);
+  recordWrite(world.audit, request, operations[route.name].path, caller, reply);
   return {
     status: reply.status,
     headers: { "content-type": "application/json", ...reply.headers },

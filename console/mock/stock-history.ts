@@ -1,5 +1,6 @@
 import type { Operation, Repair, StockRow, UnitId } from "../src/api/generated/types";
-import { hoursAgo, makeId } from "./world.ts";
+import { makeId } from "./ids.ts";
+import { hoursAgo } from "./times.ts";
 
 interface Draft {
   hours: number;

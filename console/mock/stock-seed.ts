@@ -7,8 +7,10 @@ import type {
   ServiceImage,
   StockRow,
 } from "../src/api/generated/types";
+import { makeId } from "./ids.ts";
 import { operationsOf, repairs } from "./stock-history.ts";
-import { daysAgo, makeId, type World } from "./world.ts";
+import { daysAgo } from "./times.ts";
+import type { World } from "./world.ts";
 
 type Catalogue = Pick<World, "specs" | "datacenters" | "stock" | "services" | "storageSpecs">;
 

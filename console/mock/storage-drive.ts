@@ -1,5 +1,7 @@
 import type { Operation, Storage } from "../src/api/generated/types";
-import { nextId, now, type StudioStorage, type World } from "./world.ts";
+import { nextId } from "./ids.ts";
+import { now } from "./times.ts";
+import type { StudioStorage, World } from "./world.ts";
 
 /** How long each step of a creation, growth or deletion takes, in milliseconds. */
 const STEP = 1100;

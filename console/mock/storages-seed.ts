@@ -1,5 +1,8 @@
 import type { Operation, OperationKind, SshKey, Storage, TenantId, UserId } from "../src/api/generated/types";
-import { daysAgo, hoursAgo, type Kept, makeId, type StudioStorage, type World } from "./world.ts";
+import { makeId } from "./ids.ts";
+import type { Kept } from "./kept.ts";
+import { daysAgo, hoursAgo } from "./times.ts";
+import type { StudioStorage, World } from "./world.ts";
 
 interface Base {
   storages: StudioStorage[];

@@ -1,9 +1,11 @@
 import type { OperationChanged, StorageEvent, StorageSnapshot, Topic } from "../src/api/generated/types";
 import type { LiveEvent } from "../src/api/live";
 import { eventsOf } from "./events.ts";
-import type { Caller, MockReply, MockRequest } from "./types.ts";
+import type { Caller, MockReply, MockRequest } from "./http.ts";
+import { now } from "./times.ts";
+
 import { settleUnits } from "./units.ts";
-import { now, type Source, type Stream, type World } from "./world.ts";
+import type { Source, Stream, World } from "./world.ts";
 
 const BEAT = 15_000;
 /** How often storages and the stock are looked at, in milliseconds. */

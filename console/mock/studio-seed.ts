@@ -17,9 +17,12 @@ import type {
   UserId,
 } from "../src/api/generated/types";
 import { historyOf } from "./history.ts";
+import { makeId, makeSortedId } from "./ids.ts";
+import type { Kept } from "./kept.ts";
 import { stockSeed } from "./stock-seed.ts";
+import { daysAgo, hoursAgo } from "./times.ts";
 import { usageSeed } from "./usage-seed.ts";
-import { daysAgo, hoursAgo, type Kept, makeId, makeSortedId, type World } from "./world.ts";
+import type { World } from "./world.ts";
 
 const at = { created_at: daysAgo(200), updated_at: daysAgo(20) };
 

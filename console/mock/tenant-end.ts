@@ -1,6 +1,8 @@
 import type { Operation, Tenant, TenantStep } from "../src/api/generated/types";
 import { set } from "./drive.ts";
-import { nextId, now, type World } from "./world.ts";
+import { nextId } from "./ids.ts";
+import { now } from "./times.ts";
+import type { World } from "./world.ts";
 
 /** What a service has done after so long, in milliseconds. */
 const STEP = 900;

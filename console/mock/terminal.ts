@@ -1,8 +1,9 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { SESSION_COOKIE } from "./handlers/sessions.ts";
+import type { Kept } from "./kept.ts";
 import { acceptSocket, type MockSocket } from "./websocket.ts";
-import type { Kept, World } from "./world.ts";
+import type { World } from "./world.ts";
 
 const PROMPT = "\x1b[32mroot@atelier\x1b[0m:\x1b[34m/workspace\x1b[0m# ";
 const smi = [

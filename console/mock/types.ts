@@ -1,34 +1,9 @@
-import type { Session, User } from "../src/api/generated/types";
 import type { Operation } from "../src/api/operation";
 import type { ProblemSlug } from "../src/api/problem";
-import type { operations } from "./operations.ts";
+import type { Caller, MockRequest } from "./http.ts";
+import type { notMocked } from "./not-mocked.ts";
+import type { OperationName, operations } from "./operations.ts";
 import type { World } from "./world.ts";
-
-export interface MockRequest {
-  method: string;
-  path: string;
-  query: URLSearchParams;
-  headers: Headers;
-  body: unknown;
-  cookies: Map<string, string>;
-}
-
-export interface MockReply {
-  status: number;
-  headers: Record<string, string>;
-  /** JSON, unless it is a stream. */
-  body?: unknown;
-  /** A file. */
-  bytes?: Uint8Array;
-  /** Server-sent events, until the signal, or until the server ends them. */
-  stream?: (line: { send: (text: string) => void; end: () => void }, signal: AbortSignal) => void;
-}
-
-/** Who asks. Handlers of operations that need no sign-in find null. */
-export interface Caller {
-  user: User;
-  session: Session;
-}
 
 export interface Context {
   world: World;
@@ -75,7 +50,6 @@ export type Handler<O> =
     ? (context: Context & Filled<Request>) => Answer | Reply<Answer>
     : never;
 
-export type OperationName = {
-  // logs and files are no JSON, and have no answer
-  [Name in keyof typeof operations]: "answer" extends keyof (typeof operations)[Name] ? Name : never;
-}[keyof typeof operations];
+/** Operations that the stand-in carries out. */
+export type Mocked = Exclude<OperationName, (typeof notMocked)[number]>;
+export type Handlers = { [Name in Mocked]: Handler<(typeof operations)[Name]> };

@@ -1,5 +1,7 @@
 import type { StockRow, StockUnitDetail, TenantId, UnitReason, UnitState } from "../src/api/generated/types";
-import { hoursAgo, makeId, makeSortedId, nextId, now, type World } from "./world.ts";
+import { makeId, makeSortedId, nextId } from "./ids.ts";
+import { hoursAgo, now } from "./times.ts";
+import type { World } from "./world.ts";
 
 const states = ["available", "inactive", "used"] as const;
 

@@ -1,5 +1,7 @@
 import type { InstanceId, TenantId, UsageKind } from "../src/api/generated/types";
-import { daysAgo, type Kept, makeSortedId } from "./world.ts";
+import { makeSortedId } from "./ids.ts";
+import type { Kept } from "./kept.ts";
+import { daysAgo } from "./times.ts";
 
 /** A run as the meter keeps it: it outlives its instance. */
 export interface Metered {

@@ -9,7 +9,8 @@ import type {
   WebhookDelivery,
   WebhookId,
 } from "../src/api/generated/types";
-import { daysAgo, hoursAgo, makeSortedId } from "./world.ts";
+import { makeSortedId } from "./ids.ts";
+import { daysAgo, hoursAgo } from "./times.ts";
 
 export interface WebhookWorld {
   webhooks: (Webhook & { tenant_id: TenantId })[];

@@ -7,14 +7,11 @@ import type {
   Event,
   GpuSpec,
   GpuSpecId,
-  Instance,
   Invitation,
   Language,
   Limits,
   LinkedAccount,
   Member,
-  MeteredRun,
-  NewInstance,
   Operation,
   Passkey,
   Price,
@@ -39,10 +36,11 @@ import type { LiveEvent } from "../src/api/live";
 import type { ProblemSlug } from "../src/api/problem";
 import type { AuditLog } from "./audit.ts";
 import type { JobsWorld } from "./jobs/world.ts";
+import type { Kept } from "./kept.ts";
 import type { ModelsWorld } from "./models-seed.ts";
+import type { OperationName } from "./operations.ts";
 import type { Platform } from "./platform-world.ts";
 import type { QueueWorld } from "./queue-seed.ts";
-import type { OperationName } from "./types.ts";
 import type { UsageWorld } from "./usage-seed.ts";
 import type { WebhookWorld } from "./webhook-seed.ts";
 
@@ -66,19 +64,6 @@ export interface Provocation {
   delay?: number;
   /** How often (default once). */
   times?: number;
-}
-
-/** An instance with what only the platform knows of it. */
-export interface Kept {
-  tenant_id: TenantId;
-  it: Instance;
-  order: NewInstance;
-  /** Newest first. */
-  runs: MeteredRun[];
-  /** Grows with each start; what was planned for an earlier one does not happen. */
-  attempt: number;
-  /** Earlier operations: they have ended. */
-  operations?: Instance["operation_id"][];
 }
 
 export type StudioStorage = Storage & { tenant_id: TenantId };
@@ -144,18 +129,3 @@ export interface World extends UsageWorld, WebhookWorld, QueueWorld, ModelsWorld
   terminals: Set<{ destroy: () => unknown }>;
   next: number;
 }
-
-/** Ids look as real ones do, and are the same at each start. */
-export const makeId = <Id extends string>(prefix: string, n: number) =>
-  `${prefix}_01939f0a7c3d7e6b8a1f${(n * 2654435761).toString(16).slice(-12).padStart(12, "0")}` as unknown as Id;
-
-/** The same, in the order of creation, as ids of things in lists are. */
-export const makeSortedId = <Id extends string>(prefix: string, at: string, n: number) =>
-  `${prefix}_${Date.parse(at).toString(16).padStart(12, "0")}7e6b8a1f${(n * 2654435761).toString(16).slice(-12).padStart(12, "0")}` as unknown as Id;
-
-export const nextId = <Id extends string>(world: World, prefix: string) => makeId<Id>(prefix, ++world.next);
-
-const DAY = 86_400_000;
-export const daysAgo = (days: number) => new Date(Date.now() - days * DAY).toISOString();
-export const hoursAgo = (hours: number) => daysAgo(hours / 24);
-export const now = () => new Date().toISOString();

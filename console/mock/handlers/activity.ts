@@ -1,6 +1,6 @@
 import type { AuditSource } from "../audit.ts";
-import type { Handlers } from "../handlers.ts";
 import { pageOf } from "../page.ts";
+import type { Handlers } from "../types.ts";
 import { type Context, Refusal } from "../types.ts";
 import { roleIn } from "./sessions.ts";
 

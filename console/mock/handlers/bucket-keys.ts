@@ -1,8 +1,8 @@
-import type { Handlers } from "../handlers.ts";
 import { pageOf } from "../page.ts";
+import { now } from "../times.ts";
+import type { Handlers } from "../types.ts";
 import { type Context, Refusal, Reply } from "../types.ts";
-import { now } from "../world.ts";
-import { asMember } from "./instances.ts";
+import { asMember } from "./as-member.ts";
 import { roleIn } from "./sessions.ts";
 import { storageOf } from "./storages.ts";
 

@@ -1,6 +1,5 @@
 import type { Use } from "../../src/api/generated/types";
-import type { Handlers } from "../handlers.ts";
-import type { Context } from "../types.ts";
+import type { Context, Handlers } from "../types.ts";
 import type { World } from "../world.ts";
 
 /** Whether it counts: those that are not stopped, or hold their unit. */

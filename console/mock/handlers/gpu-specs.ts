@@ -1,9 +1,10 @@
 import type { GpuSpec, GpuSpecId, GpuSpecPatch, NewGpuSpec } from "../../src/api/generated/types";
-import type { Handlers } from "../handlers.ts";
+import { nextId } from "../ids.ts";
 import { asAdmin, checkMatch, patch, withEtag } from "../match.ts";
 import { pageOf } from "../page.ts";
+import { now } from "../times.ts";
+import type { Handlers } from "../types.ts";
 import { type Context, Refusal } from "../types.ts";
-import { nextId, now } from "../world.ts";
 import { found, hasUnits, isName, isPrice, nameWrong, priceWrong, refuseWrong } from "./checks.ts";
 
 const checkSpec = (spec: NewGpuSpec) =>

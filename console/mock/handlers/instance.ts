@@ -8,14 +8,17 @@ import type {
   SshKey,
 } from "../../src/api/generated/types";
 import { record } from "../events.ts";
-import type { Handlers } from "../handlers.ts";
+import { makeId, nextId } from "../ids.ts";
+import type { Kept } from "../kept.ts";
 import { linesOf } from "../log.ts";
 import { metricsOf } from "../metrics.ts";
 import { pageOf } from "../page.ts";
 import { sshKey } from "../storages-seed.ts";
+import { daysAgo, hoursAgo, now } from "../times.ts";
+import type { Handlers } from "../types.ts";
 import { type Context, Refusal, Reply } from "../types.ts";
-import { daysAgo, hoursAgo, type Kept, makeId, nextId, now } from "../world.ts";
-import { asMember, by, keptOf } from "./instances.ts";
+import { asMember } from "./as-member.ts";
+import { by, keptOf } from "./instances.ts";
 import { newSshKey } from "./ssh-keys.ts";
 
 const etag = (it: Instance) => ({ etag: `"${Date.parse(it.updated_at)}"` });

@@ -1,12 +1,14 @@
 import type { Instance, NewInstance, Quote } from "../../src/api/generated/types";
 import { alternativesTo, releaseHold, remove, restart, start, stop } from "../drive.ts";
 import { eventsOf, record } from "../events.ts";
-import type { Handlers } from "../handlers.ts";
+import { makeSortedId, nextId } from "../ids.ts";
+import type { Kept } from "../kept.ts";
 import { pageOf, several, sortedPage } from "../page.ts";
+import { daysAgo, now } from "../times.ts";
+import type { Handlers } from "../types.ts";
 import { type Context, Refusal, Reply } from "../types.ts";
-import { daysAgo, type Kept, makeSortedId, nextId, now } from "../world.ts";
+import { asMember } from "./as-member.ts";
 import { usedBy } from "./catalogue.ts";
-import { roleIn } from "./sessions.ts";
 import { makeStorage } from "./storages.ts";
 
 const etag = (it: Instance) => ({ etag: `"${Date.parse(it.updated_at)}"` });
@@ -20,11 +22,6 @@ export function keptOf(context: Context, id: string): Kept {
   const kept = own(context).find(({ it }) => it.id === id);
   if (!kept) throw new Refusal("not-found");
   return kept;
-}
-
-export function asMember({ world, caller }: Context) {
-  const role = roleIn(world, caller.session.tenant_id, caller.user.id);
-  if (role !== "member" && role !== "owner") throw new Refusal("forbidden");
 }
 
 const invalid = (pointer: string, detail: string) =>

@@ -6,15 +6,16 @@ import type {
   JobsAlternative,
   NewJob,
 } from "../../src/api/generated/types";
-import type { Handlers } from "../handlers.ts";
+import { makeSortedId } from "../ids.ts";
 import { cancel, drive, progressOf, tell } from "../jobs/drive.ts";
 import { lessonOf } from "../jobs/lesson.ts";
 import { at, invalid, priced, quoteOf, range } from "../jobs/quote.ts";
 import { amount, type KeptJob, sizeOf } from "../jobs/world.ts";
 import { pageOf, several, sortedPage } from "../page.ts";
+import { now } from "../times.ts";
+import type { Handlers } from "../types.ts";
 import { type Context, Refusal, Reply } from "../types.ts";
-import { makeSortedId, now } from "../world.ts";
-import { asMember } from "./instances.ts";
+import { asMember } from "./as-member.ts";
 
 const seen = (kept: KeptJob): Job => ({ ...kept.it, progress: progressOf(kept) });
 

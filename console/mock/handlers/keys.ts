@@ -1,7 +1,8 @@
-import type { Handlers } from "../handlers.ts";
+import { nextId } from "../ids.ts";
 import { page } from "../page.ts";
+import { now } from "../times.ts";
+import type { Handlers } from "../types.ts";
 import { Refusal, Reply } from "../types.ts";
-import { nextId, now } from "../world.ts";
 
 export const keyHandlers = {
   listApiKeys: ({ world, caller }) =>

@@ -1,8 +1,9 @@
 import type { Me } from "../../src/api/generated/types";
-import type { Handlers } from "../handlers.ts";
+import { nextId } from "../ids.ts";
 import { page } from "../page.ts";
+import { now } from "../times.ts";
+import type { Handlers } from "../types.ts";
 import { type Context, Refusal, Reply } from "../types.ts";
-import { nextId, now } from "../world.ts";
 import { membershipsOf, roleIn } from "./sessions.ts";
 
 const accountOf = ({ world, caller }: Context) => {

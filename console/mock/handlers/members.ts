@@ -1,8 +1,9 @@
 import type { TenantId } from "../../src/api/generated/types";
-import type { Handlers } from "../handlers.ts";
+import { nextId } from "../ids.ts";
 import { page } from "../page.ts";
+import { daysAgo, now } from "../times.ts";
+import type { Handlers } from "../types.ts";
 import { type Context, Refusal, Reply } from "../types.ts";
-import { daysAgo, nextId, now } from "../world.ts";
 import { roleIn } from "./sessions.ts";
 
 const membersOf = ({ world }: Context, tenant: TenantId) => {

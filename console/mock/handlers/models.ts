@@ -1,9 +1,11 @@
 import type { Deployment, Model, ModelId } from "../../src/api/generated/types";
-import type { Handlers } from "../handlers.ts";
+import { nextId } from "../ids.ts";
 import { page, pageOf } from "../page.ts";
+import { now } from "../times.ts";
+import type { Handlers } from "../types.ts";
 import { type Context, Refusal, Reply } from "../types.ts";
-import { nextId, now, type World } from "../world.ts";
-import { asMember } from "./instances.ts";
+import type { World } from "../world.ts";
+import { asMember } from "./as-member.ts";
 
 /** How long a file takes onto a volume, in milliseconds. */
 const DOWNLOAD = 1500;

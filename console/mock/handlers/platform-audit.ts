@@ -1,10 +1,9 @@
 import type { AuditEntry, AuditVerification, TenantId } from "../../src/api/generated/types";
 import { asAdmin } from "../admin.ts";
 import { hashOf } from "../audit.ts";
-import type { Handlers } from "../handlers.ts";
 import { pageOf } from "../page.ts";
-import type { Context } from "../types.ts";
-import { hoursAgo } from "../world.ts";
+import { hoursAgo } from "../times.ts";
+import type { Context, Handlers } from "../types.ts";
 
 const operations = {
   identity: [

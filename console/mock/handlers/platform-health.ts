@@ -6,10 +6,11 @@ import type {
   SigningKeyId,
 } from "../../src/api/generated/types";
 import { asAdmin } from "../admin.ts";
-import type { Handlers } from "../handlers.ts";
+import { makeId, nextId } from "../ids.ts";
 import { page } from "../page.ts";
+import { daysAgo, hoursAgo, now } from "../times.ts";
+import type { Handlers } from "../types.ts";
 import { Refusal, Reply } from "../types.ts";
-import { daysAgo, hoursAgo, makeId, nextId, now } from "../world.ts";
 
 const VERSION = "0.9.2";
 

@@ -1,11 +1,13 @@
 import type { PlatformStorage, SshSession } from "../../src/api/generated/types";
 import { asAdmin, reasonOf, recordAction } from "../admin.ts";
 import { set } from "../drive.ts";
-import type { Handlers } from "../handlers.ts";
+import { makeId } from "../ids.ts";
 import { pageOf } from "../page.ts";
 import { platformInstance } from "../platform-world.ts";
+import { daysAgo, hoursAgo } from "../times.ts";
+import type { Handlers } from "../types.ts";
 import { type Context, Refusal, Reply } from "../types.ts";
-import { daysAgo, hoursAgo, makeId, type World } from "../world.ts";
+import type { World } from "../world.ts";
 import { storagePage } from "./storages.ts";
 
 /** How long a stop and a deletion take, in milliseconds. */

@@ -1,12 +1,13 @@
 import type { LevelFactors, Pool, PoolId, WorkerId } from "../../src/api/generated/types";
 import { asAdmin, changing, tagged } from "../admin.ts";
 import { drain, resize, withStatus, workersOf } from "../fleet.ts";
-import type { Handlers } from "../handlers.ts";
+import { nextId } from "../ids.ts";
 import { pageOf } from "../page.ts";
 import { etagOf } from "../platform-world.ts";
 import { checkNewPool, checkPoolPatch } from "../pool-checks.ts";
+import { now } from "../times.ts";
+import type { Handlers } from "../types.ts";
 import { type Context, Refusal, Reply } from "../types.ts";
-import { nextId, now } from "../world.ts";
 import { isName, nameWrong, refuseWrong } from "./checks.ts";
 
 const usualFactors: LevelFactors = { urgent: "1.5", ordinary: "1", background: "0.4" };
@@ -63,7 +64,7 @@ export const platformPoolHandlers = {
     world.platform.pools.push(pool);
     resize(world, pool);
     const location = `/v1/platform-pools/${pool.id}`;
-    return new Reply(withStatus(world, pool), 201, { location, etag: etagOf(world, location) });
+    return new Reply(withStatus(world, pool), 201, { location, etag: etagOf(world.platform, location) });
   },
   getPlatformPool: (context) => tagged(context, withStatus(context.world, poolOf(context, context.path.id))),
   updatePlatformPool: (context) => {

@@ -1,8 +1,9 @@
 import type { Dependency, Module, Report } from "../../src/api/generated/types";
-import type { Handlers } from "../handlers.ts";
 import { asAdmin } from "../match.ts";
 import { pageOf } from "../page.ts";
-import { daysAgo, hoursAgo, now, type World } from "../world.ts";
+import { daysAgo, hoursAgo, now } from "../times.ts";
+import type { Handlers } from "../types.ts";
+import type { World } from "../world.ts";
 
 const isSilent = (cluster: string) => cluster === "us-1";
 

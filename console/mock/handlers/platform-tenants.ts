@@ -1,10 +1,11 @@
 import type { BudgetTerms, Limits, StorageLimits, TenantId } from "../../src/api/generated/types";
 import { asAdmin, changing, reasonOf, tagged, wrong } from "../admin.ts";
-import type { Handlers } from "../handlers.ts";
+import { nextId } from "../ids.ts";
 import { pageOf } from "../page.ts";
 import { beginSuspension, deleteTenant, settle, takeBack } from "../tenant-end.ts";
+import { now } from "../times.ts";
+import type { Handlers } from "../types.ts";
 import { type Context, Refusal, Reply } from "../types.ts";
-import { nextId, now } from "../world.ts";
 
 export function tenantOf(context: Context, id: TenantId) {
   asAdmin(context);

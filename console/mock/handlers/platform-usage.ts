@@ -1,8 +1,8 @@
 import type { TenantId, UsageGroup } from "../../src/api/generated/types";
 import { asAdmin } from "../admin.ts";
-import type { Handlers } from "../handlers.ts";
 import { pageOf } from "../page.ts";
 import { specs } from "../studio-seed.ts";
+import type { Handlers } from "../types.ts";
 import type { World } from "../world.ts";
 
 const DAY = 86_400_000;

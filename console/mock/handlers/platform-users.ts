@@ -1,9 +1,10 @@
 import type { UserId } from "../../src/api/generated/types";
 import { asAdmin, changing, tagged, wrong } from "../admin.ts";
-import type { Handlers } from "../handlers.ts";
+import { makeSortedId } from "../ids.ts";
 import { page, pageOf } from "../page.ts";
+import { now } from "../times.ts";
+import type { Handlers } from "../types.ts";
 import { type Context, Refusal, Reply } from "../types.ts";
-import { makeSortedId, now } from "../world.ts";
 import { membershipsOf } from "./sessions.ts";
 
 function accountOf(context: Context, id: UserId) {

@@ -1,9 +1,11 @@
 import type { DeadMessage, MqCredential, RefusalCode } from "../../src/api/generated/types";
-import type { Handlers } from "../handlers.ts";
+import { makeSortedId } from "../ids.ts";
 import { pageOf } from "../page.ts";
 import { credentialOf } from "../queue-seed.ts";
+import { now } from "../times.ts";
+import type { Handlers } from "../types.ts";
 import { type Context, Refusal, Reply } from "../types.ts";
-import { makeSortedId, now, type World } from "../world.ts";
+import type { World } from "../world.ts";
 import { needsRole } from "./webhooks.ts";
 
 const MOST = 20;

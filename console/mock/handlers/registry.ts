@@ -1,9 +1,10 @@
 import type { RegistryCredential } from "../../src/api/generated/types";
-import type { Handlers } from "../handlers.ts";
+import { nextId } from "../ids.ts";
 import { pageOf } from "../page.ts";
+import { now } from "../times.ts";
+import type { Handlers } from "../types.ts";
 import { type Context, Refusal, Reply } from "../types.ts";
-import { nextId, now } from "../world.ts";
-import { asMember } from "./instances.ts";
+import { asMember } from "./as-member.ts";
 
 const MOST = 50;
 

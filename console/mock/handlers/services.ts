@@ -1,10 +1,11 @@
 import type { ServiceImage, ServiceTemplate } from "../../src/api/generated/types";
-import type { Handlers } from "../handlers.ts";
+import { nextId } from "../ids.ts";
 import { asAdmin, checkMatch, patch, withEtag } from "../match.ts";
 import { pageOf } from "../page.ts";
 import { templateErrors } from "../template-check.ts";
+import { now } from "../times.ts";
+import type { Handlers } from "../types.ts";
 import { type Context, Refusal } from "../types.ts";
-import { nextId, now } from "../world.ts";
 import { found, refuseWrong } from "./checks.ts";
 
 const shown = ({ caller }: Context, image: ServiceImage): ServiceImage =>

@@ -1,8 +1,10 @@
 import type { Credentials, Role, SessionTokens, TenantId } from "../../src/api/generated/types";
-import type { Handlers } from "../handlers.ts";
+import { nextId } from "../ids.ts";
 import { page } from "../page.ts";
+import { daysAgo, now } from "../times.ts";
+import type { Handlers } from "../types.ts";
 import { type Context, Refusal, Reply } from "../types.ts";
-import { type Account, daysAgo, nextId, now, type World } from "../world.ts";
+import type { Account, World } from "../world.ts";
 
 export const SESSION_COOKIE = "__Host-atelier_session";
 

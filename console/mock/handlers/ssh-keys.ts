@@ -1,9 +1,9 @@
 import type { NewSshKey, SshKey } from "../../src/api/generated/types";
-import type { Handlers } from "../handlers.ts";
 import { pageOf } from "../page.ts";
 import { sshKey } from "../storages-seed.ts";
+import { now } from "../times.ts";
+import type { Handlers } from "../types.ts";
 import { type Context, Refusal, Reply } from "../types.ts";
-import { now } from "../world.ts";
 
 /** A key as it is asked for, or the refusal that names the field. */
 export function newSshKey({ world, caller, body }: Context & { body: NewSshKey }): SshKey {

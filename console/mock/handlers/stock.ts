@@ -1,12 +1,12 @@
 import type { Operation, StockChange, StockRow, UnitId } from "../../src/api/generated/types";
 import { capacityOf } from "../capacity-seed.ts";
 import { add, record, remove, removeUnit } from "../drive-stock.ts";
-import type { Handlers } from "../handlers.ts";
 import { asAdmin } from "../match.ts";
 import { pageOf } from "../page.ts";
+import { now } from "../times.ts";
+import type { Handlers } from "../types.ts";
 import { type Context, Refusal, Reply } from "../types.ts";
 import { settleUnits } from "../units.ts";
-import { now } from "../world.ts";
 
 type Changing = Context & { body: StockChange };
 

@@ -1,9 +1,10 @@
 import type { StorageSpec } from "../../src/api/generated/types";
-import type { Handlers } from "../handlers.ts";
+import { nextId } from "../ids.ts";
 import { asAdmin, checkMatch, patch, withEtag } from "../match.ts";
 import { pageOf } from "../page.ts";
+import { now } from "../times.ts";
+import type { Handlers } from "../types.ts";
 import { Refusal } from "../types.ts";
-import { nextId, now } from "../world.ts";
 import { found, isName, nameWrong, refuseWrong } from "./checks.ts";
 
 export const storageSpecHandlers = {

@@ -1,10 +1,12 @@
 import type { NewStorage, Storage } from "../../src/api/generated/types";
-import type { Handlers } from "../handlers.ts";
+import { nextId } from "../ids.ts";
 import { pageOf, several, sortedPage } from "../page.ts";
 import { create, grow, remove } from "../storage-drive.ts";
+import { now } from "../times.ts";
+import type { Handlers } from "../types.ts";
 import { type Context, Refusal, Reply } from "../types.ts";
-import { nextId, now, type StudioStorage } from "../world.ts";
-import { asMember } from "./instances.ts";
+import type { StudioStorage } from "../world.ts";
+import { asMember } from "./as-member.ts";
 
 const own = ({ world, caller }: Context) =>
   world.storages.filter((it) => it.tenant_id === caller.session.tenant_id);

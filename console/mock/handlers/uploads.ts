@@ -1,8 +1,9 @@
 import type { Upload } from "../../src/api/generated/types";
-import type { Handlers } from "../handlers.ts";
+import { nextId } from "../ids.ts";
+import { now } from "../times.ts";
+import type { Handlers } from "../types.ts";
 import { Refusal, Reply } from "../types.ts";
-import { nextId, now } from "../world.ts";
-import { asMember } from "./instances.ts";
+import { asMember } from "./as-member.ts";
 
 const MIB = 1024 ** 2;
 const DAY = 86_400_000;

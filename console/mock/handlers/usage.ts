@@ -1,5 +1,5 @@
-import type { Handlers } from "../handlers.ts";
 import { pageOf } from "../page.ts";
+import type { Handlers } from "../types.ts";
 import { Refusal } from "../types.ts";
 import { budgetOf, usageOf } from "../usage.ts";
 

@@ -1,6 +1,6 @@
 import type { Offer, Room, StockRow } from "../../src/api/generated/types";
-import type { Handlers } from "../handlers.ts";
 import { pageOf } from "../page.ts";
+import type { Handlers } from "../types.ts";
 import type { World } from "../world.ts";
 
 /** From this number of available units on there are many. */

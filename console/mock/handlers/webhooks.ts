@@ -1,8 +1,10 @@
 import type { Webhook, WebhookDelivery } from "../../src/api/generated/types";
-import type { Handlers } from "../handlers.ts";
+import { makeSortedId } from "../ids.ts";
 import { pageOf } from "../page.ts";
+import { now } from "../times.ts";
+import type { Handlers } from "../types.ts";
 import { type Context, Refusal, Reply } from "../types.ts";
-import { makeSortedId, now, type World } from "../world.ts";
+import type { World } from "../world.ts";
 import { roleIn } from "./sessions.ts";
 
 const MOST = 16;

@@ -1,5 +1,6 @@
+import type { Caller, MockReply } from "../http.ts";
 import { pngOf } from "../png.ts";
-import { type Caller, type MockReply, Refusal } from "../types.ts";
+import { Refusal } from "../types.ts";
 import type { World } from "../world.ts";
 import { resultText } from "./training.ts";
 import { sizeOf, textOf } from "./world.ts";

@@ -1,5 +1,7 @@
 import type { JobAttempt, JobEventType, ModelId } from "../../src/api/generated/types";
-import { makeSortedId, now, type World } from "../world.ts";
+import { makeSortedId } from "../ids.ts";
+import { now } from "../times.ts";
+import type { World } from "../world.ts";
 import { eventOf, filesOf } from "./make.ts";
 import { type Lesson, modelFrom, resultsOf } from "./training.ts";
 import { amount, factors, type KeptJob, sizeOf, workOf } from "./world.ts";

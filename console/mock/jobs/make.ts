@@ -1,5 +1,6 @@
 import type { Artifact, ArtifactId, JobEvent, JobEventType } from "../../src/api/generated/types";
-import { makeId, now } from "../world.ts";
+import { makeId } from "../ids.ts";
+import { now } from "../times.ts";
 import { type KeptJob, sizeOf } from "./world.ts";
 
 let made = 0;

@@ -7,7 +7,7 @@ import type {
   TenantId,
   UsablePool,
 } from "../../src/api/generated/types";
-import { makeId, makeSortedId } from "../world.ts";
+import { makeId, makeSortedId } from "../ids.ts";
 import { eventOf, filesOf } from "./make.ts";
 import { trainingsSeed } from "./training-seed.ts";
 import { amount, factors, type JobsWorld, type KeptJob, workOf } from "./world.ts";

@@ -1,5 +1,6 @@
 import type { Job, JobAttempt, JobEventType, JobState, TenantId } from "../../src/api/generated/types";
-import { hoursAgo, makeSortedId } from "../world.ts";
+import { makeSortedId } from "../ids.ts";
+import { hoursAgo } from "../times.ts";
 import { eventOf } from "./make.ts";
 import { type Lesson, resultsOf } from "./training.ts";
 import type { KeptJob } from "./world.ts";

@@ -1,7 +1,6 @@
-import type { Artifact, ArtifactId, Model, ModelId, TenantId } from "../../src/api/generated/types";
+import type { Artifact, ArtifactId, Job, Model, ModelId, TenantId } from "../../src/api/generated/types";
+import { makeId } from "../ids.ts";
 import { drawing, type Scene } from "../pictures.ts";
-import { makeId } from "../world.ts";
-import type { KeptJob } from "./world.ts";
 
 /** What a training was asked for, as the service understands it. */
 export interface Lesson {
@@ -66,7 +65,7 @@ export function resultText(lesson: Lesson, { name }: Artifact): { type: string; 
 /** The model of a training. */
 export const modelFrom = (
   lesson: Lesson,
-  { tenant_id, it }: KeptJob,
+  { tenant_id, it }: { tenant_id: TenantId; it: Job },
   id: ModelId,
   at: string,
 ): Model & { tenant_id: TenantId } => ({

@@ -7,7 +7,8 @@ import { receivedInvitations, useMe } from "@/api/session";
 import { switchTenant } from "@/api/tenant";
 import { useText } from "@/i18n";
 import { describe } from "@/ui/error";
-import { Menu, type MenuEntry } from "@/ui/menu";
+import { Menu } from "@/ui/menu";
+import type { MenuEntry } from "@/ui/menu-entry";
 import { notify } from "@/ui/toast";
 import { roleWord } from "./roles";
 

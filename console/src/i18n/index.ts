@@ -1,22 +1,11 @@
 import { createStore, useStore, writeSetting } from "@/lib/store";
-import type { en, late } from "./en";
-import type { KeyOf, Plural, Translated, Values } from "./types";
+import type { Plural } from "./types";
+import type { Area, Early, Late, Text } from "./words";
+
+export type { Key, PlainKey, Text } from "./words";
 
 export const languages = { en: "English", "zh-CN": "简体中文" } as const;
 export type Language = keyof typeof languages;
-/** Areas of words that only some pages need. */
-export type Area = keyof typeof late;
-type LateWords = { [A in Area]: Awaited<ReturnType<(typeof late)[A]>> };
-type English = typeof en & LateWords;
-export type Early = Translated<typeof en>;
-/** All words of a language. */
-export type Full = Translated<English>;
-export type Late = { [A in Area]: () => Promise<Translated<LateWords[A]>> };
-export type Key = KeyOf<English>;
-/** Messages that need no values. */
-export type PlainKey = { [K in Key]: Values<English, K> extends [] ? K : never }[Key];
-export type Text = <K extends Key>(key: K, ...values: Values<English, K>) => string;
-
 interface Words {
   early: Early;
   late: Late;

@@ -1,7 +1,7 @@
 import { Menu as Base } from "@base-ui/react/menu";
 import { clsx } from "clsx";
 import { type ReactElement, useState } from "react";
-import type { MenuEntry } from "./menu";
+import type { MenuEntry } from "./menu-entry";
 
 /** The menu itself, open from the start: what is pressed to open it was there before. */
 export default function MenuPopup({

@@ -1,20 +1,7 @@
 import { Ellipsis } from "lucide-react";
 import { cloneElement, type KeyboardEvent, type ReactElement, type ReactNode, useState } from "react";
 import { later } from "@/lib/later";
-
-export interface MenuEntry {
-  key: string;
-  label: string;
-  /** A second line: the reason when it cannot be chosen. */
-  disabled?: string | false | undefined;
-  /** A quiet word under the label. */
-  note?: string;
-  /** The menu stays open: it turns through settings. */
-  stays?: boolean;
-  danger?: boolean;
-  icon?: ReactNode;
-  onSelect: () => void;
-}
+import type { MenuEntry } from "./menu-entry";
 
 /** Three dots with actions. Entries that cannot be chosen say why. */
 export function ActionMenu({ label, entries }: { label: string; entries: readonly (MenuEntry | "line")[] }) {

@@ -1,5 +1,6 @@
 import { useText } from "@/i18n";
-import { type Choice, Select } from "./select";
+import type { Choice } from "./choice";
+import { Select } from "./select";
 
 interface Props<T extends string> {
   value: T;

@@ -1,7 +1,7 @@
 import { Select as Base } from "@base-ui/react/select";
 import { Check } from "lucide-react";
 import { type ReactElement, useState } from "react";
-import type { Choice } from "./select";
+import type { Choice } from "./choice";
 
 /** The choices, open from the start: what is pressed to open them was there before. */
 export default function SelectPopup({

@@ -3,13 +3,8 @@ import { ChevronDown } from "lucide-react";
 import { type KeyboardEvent, useState } from "react";
 import { useText } from "@/i18n";
 import { later } from "@/lib/later";
+import type { Choice } from "./choice";
 import { box, FieldFrame, type FieldText } from "./field";
-
-export interface Choice<T extends string> {
-  value: T;
-  label: string;
-  hint?: string | undefined;
-}
 
 interface Props<T extends string> {
   /** By which it gets the focus when it is wrong. */

@@ -4,7 +4,8 @@ import { useMe } from "@/api/session";
 import { whyNot } from "@/app/roles";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
-import { ActionMenu, type MenuEntry } from "@/ui/menu";
+import { ActionMenu } from "@/ui/menu";
+import type { MenuEntry } from "@/ui/menu-entry";
 import { notify } from "@/ui/toast";
 import { actAsCurl, type InstanceAction, useInstanceActs, whyNotNow } from "./acts";
 

@@ -1,4 +1,4 @@
-import type { Full } from "..";
+import type { Full } from "../words";
 
 export const activity: Full["activity"] = {
   title: "操作记录",

@@ -1,4 +1,4 @@
-import type { Full } from "..";
+import type { Full } from "../words";
 
 export const catalogue: Full["catalogue"] = {
   specsTitle: "GPU 规格",

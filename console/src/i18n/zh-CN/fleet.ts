@@ -1,4 +1,4 @@
-import type { Full } from "..";
+import type { Full } from "../words";
 
 export const fleet: Full["fleet"] = {
   parts: "实例相关页面",

@@ -1,4 +1,4 @@
-import type { Full } from "..";
+import type { Full } from "../words";
 
 export const health: Full["health"] = {
   title: "健康状况",

@@ -1,4 +1,4 @@
-import type { Early, Late } from "..";
+import type { Early, Late } from "../words";
 import { instances } from "./instances";
 import { keys } from "./keys";
 import { members } from "./members";

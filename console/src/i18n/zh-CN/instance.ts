@@ -1,4 +1,4 @@
-import type { Full } from "..";
+import type { Full } from "../words";
 
 export const instance: Full["instance"] = {
   tabs: "{name} 的各个部分",

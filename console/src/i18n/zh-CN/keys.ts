@@ -1,4 +1,4 @@
-import type { Full } from "..";
+import type { Full } from "../words";
 
 export const keys: Full["keys"] = {
   title: "API 密钥",

@@ -1,4 +1,4 @@
-import type { Full } from "..";
+import type { Full } from "../words";
 
 export const newJob: Full["newJob"] = {
   title: "生成图片",

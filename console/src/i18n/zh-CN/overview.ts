@@ -1,4 +1,4 @@
-import type { Full } from "..";
+import type { Full } from "../words";
 
 export const overview: Full["overview"] = {
   title: "概览",

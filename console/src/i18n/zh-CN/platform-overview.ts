@@ -1,4 +1,4 @@
-import type { Full } from "..";
+import type { Full } from "../words";
 
 export const platformOverview: Full["platformOverview"] = {
   title: "平台",

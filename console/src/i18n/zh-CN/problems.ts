@@ -1,4 +1,4 @@
-import type { Full } from "..";
+import type { Full } from "../words";
 
 export const problems: Full["problems"] = {
   unauthenticated: "您尚未登录，请登录后重试。",

@@ -1,4 +1,4 @@
-import type { Full } from "..";
+import type { Full } from "../words";
 
 export const queue: Full["queue"] = {
   title: "消息队列",

@@ -1,4 +1,4 @@
-import type { Full } from "..";
+import type { Full } from "../words";
 
 export const reasons: Full["reasons"] = {
   allowance_expired: "目前无法得知工作室可用的额度，请稍后再试。",

@@ -1,4 +1,4 @@
-import type { Full } from "..";
+import type { Full } from "../words";
 
 export const signIn: Full["signIn"] = {
   title: "登录",

@@ -1,4 +1,4 @@
-import type { Full } from "..";
+import type { Full } from "../words";
 
 export const start: Full["start"] = {
   title: "启动实例",

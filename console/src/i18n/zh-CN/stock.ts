@@ -1,4 +1,4 @@
-import type { Full } from "..";
+import type { Full } from "../words";
 
 export const stock: Full["stock"] = {
   title: "库存",

@@ -1,4 +1,4 @@
-import type { Full } from "..";
+import type { Full } from "../words";
 
 export const tenants: Full["tenants"] = {
   title: "租户",

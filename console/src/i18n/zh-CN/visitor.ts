@@ -1,4 +1,4 @@
-import type { Full } from "..";
+import type { Full } from "../words";
 
 export const visitor: Full["visitor"] = {
   title: "为图像创作者准备的 GPU",

@@ -9,7 +9,7 @@ import { type Column, Table } from "@/ui/table";
 import { PersonLink } from "../parts/links";
 import { RowsFooter } from "../parts/rows-footer";
 import type { Log } from "./logs";
-import { useLogWords } from "./page";
+import { useLogWords } from "./words";
 
 type Row = LogEntry<Log>;
 

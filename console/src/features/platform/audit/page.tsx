@@ -5,22 +5,12 @@ import { FilterBar, FilterLinks } from "@/ui/filter-links";
 import { PageHead } from "@/ui/page";
 import { TenantFilter } from "../parts/tenant-filter";
 import { EntryTable } from "./entries";
-import { type Log, logs } from "./logs";
+import { logs } from "./logs";
 import { entries } from "./queries";
 import { Verification } from "./verification";
+import { useLogWords } from "./words";
 
 const route = getRouteApi("/_app/admin/audit");
-
-export function useLogWords(): Record<Log, string> {
-  const { t } = useText();
-  return {
-    identity: t("audit.identity"),
-    gpu: t("audit.gpu"),
-    stock: t("audit.stock"),
-    storage: t("audit.storage"),
-    jobs: t("audit.jobs"),
-  };
-}
 
 export function AuditPage() {
   const { t } = useText();

@@ -11,8 +11,8 @@ import { Panel } from "@/ui/page";
 import { StateMark } from "@/ui/state";
 import { useTenantName } from "../parts/names";
 import { type Log, logs } from "./logs";
-import { useLogWords } from "./page";
 import { verifications } from "./queries";
+import { useLogWords } from "./words";
 
 type Verdicts = { log: Log; result: AuditVerification }[];
 

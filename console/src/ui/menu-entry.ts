@@ -1,0 +1,15 @@
+import type { ReactNode } from "react";
+
+export interface MenuEntry {
+  key: string;
+  label: string;
+  /** A second line: the reason when it cannot be chosen. */
+  disabled?: string | false | undefined;
+  /** A quiet word under the label. */
+  note?: string;
+  /** The menu stays open: it turns through settings. */
+  stays?: boolean;
+  danger?: boolean;
+  icon?: ReactNode;
+  onSelect: () => void;
+}
