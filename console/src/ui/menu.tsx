@@ -1,5 +1,5 @@
 import { Ellipsis } from "lucide-react";
-import { cloneElement, type KeyboardEvent, type ReactElement, type ReactNode, useState } from "react";
+import { cloneElement, type KeyboardEvent, type ReactElement, useState } from "react";
 import { later } from "@/lib/later";
 import type { MenuEntry } from "./menu-entry";
 
