@@ -1,14 +1,9 @@
 import { lazy, Suspense, useEffect, useState } from "react";
 import { call, environment } from "@/api/client";
 import { endSessionById, listSessions } from "@/api/generated/operations";
+import type { Asked } from "./asked";
 
 const SignInDialog = lazy(() => import("./sign-in-dialog"));
-
-export interface Asked {
-  why: "session-ended" | "recent-sign-in-required";
-  done: () => void;
-  refuse: (error: Error) => void;
-}
 
 /** Requests that fail together wait for one sign-in. */
 function once(ask: (asked: Omit<Asked, "why">) => void, end: () => void): () => Promise<void> {

@@ -2,7 +2,7 @@ import { useMe } from "@/api/session";
 import { SignInForm } from "@/features/sign-in/form";
 import { useText } from "@/i18n";
 import { Dialog } from "@/ui/dialog";
-import type { Asked } from "./sign-in-again";
+import type { Asked } from "./asked";
 
 export default function SignInDialog({ asked }: { asked: Asked }) {
   const { t } = useText();

@@ -12,6 +12,7 @@ import { ActionMenu } from "@/ui/menu";
 import { Section } from "@/ui/page";
 import { BudgetPanel } from "./budget-panel";
 import { inUseOf, storageInUseOf } from "./in-use";
+import type { LimitKind } from "./limit-kind";
 import { LimitRows } from "./limit-rows";
 import { PoolSharesOf } from "./pool-shares";
 import { budget, quota, storageQuota, tenant, tenantInstances, tenantStorages } from "./queries";
@@ -23,7 +24,6 @@ const RemoveLimitsDialog = lazy(() => import("./remove-limits"));
 
 const route = getRouteApi("/_app/admin/tenants/$id");
 
-export type LimitKind = "quota" | "storage" | "budget";
 type Open = { change: LimitKind } | { remove: LimitKind } | null;
 
 export function TenantLimits() {

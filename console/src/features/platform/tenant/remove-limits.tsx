@@ -9,7 +9,7 @@ import { useAct } from "@/api/query";
 import { useText } from "@/i18n";
 import { notify } from "@/ui/toast";
 import { ReasonDialog } from "../parts/reason-dialog";
-import type { LimitKind } from "./limits";
+import type { LimitKind } from "./limit-kind";
 
 const operations = {
   quota: deletePlatformQuota,

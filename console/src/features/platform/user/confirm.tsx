@@ -9,7 +9,7 @@ import { useFormat } from "@/lib/format";
 import { ConfirmDialog } from "@/ui/dialog";
 import { notify } from "@/ui/toast";
 import type { Confirmed } from "./dialog-names";
-import type { UserDialogProps } from "./dialogs";
+import type { UserDialogProps } from "./dialog-props";
 
 const sends: Record<Confirmed, (it: User, key: string) => Promise<unknown>> = {
   disable: ({ id }, key) => call(updateUser, { path: { id }, body: { disabled: true } }, { key }),

@@ -1,15 +1,10 @@
 import { lazy } from "react";
-import type { User } from "@/api/generated/types";
 import type { UserDialog } from "./dialog-names";
+import type { UserDialogProps } from "./dialog-props";
 
 const RenameDialog = lazy(() => import("./rename"));
 const PasswordDialog = lazy(() => import("./password"));
 const ConfirmUserDialog = lazy(() => import("./confirm"));
-
-export interface UserDialogProps {
-  it: User;
-  onClose: () => void;
-}
 
 /** Loaded when they are opened. */
 export function UserDialogs({

@@ -6,7 +6,7 @@ import { ErrorLine } from "@/ui/error";
 import { PasswordField } from "@/ui/field";
 import { notify } from "@/ui/toast";
 import { useUserChange } from "./change";
-import type { UserDialogProps } from "./dialogs";
+import type { UserDialogProps } from "./dialog-props";
 
 const SHORTEST = 8;
 

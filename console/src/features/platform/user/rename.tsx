@@ -3,7 +3,7 @@ import { updateUser } from "@/api/generated/operations";
 import { useText } from "@/i18n";
 import { NameDialog } from "@/ui/name-dialog";
 import { useUserChange } from "./change";
-import type { UserDialogProps } from "./dialogs";
+import type { UserDialogProps } from "./dialog-props";
 
 export default function RenameDialog({ it, onClose }: UserDialogProps) {
   const { t } = useText();

@@ -1,0 +1,1 @@
+export type LimitKind = "quota" | "storage" | "budget";
