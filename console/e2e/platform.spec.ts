@@ -1,4 +1,4 @@
-import { accessible, expect, test } from "./fixtures";
+import { accessible, choose, expect, fits, test } from "./fixtures";
 
 test("the logs of all services are one list, and a verification says what it found", async ({ page, as }) => {
   await as("mara");
@@ -46,4 +46,46 @@ test("signing keys are rotated once, after a warning", async ({ page, as }) => {
   await expect(page.getByRole("button", { name: "Rotate now…" })).toHaveAccessibleDescription(
     "A next key is published already. Wait until it signs.",
   );
+});
+
+test("the overview shows the units of the platform over time, and leads to those of a datacenter", async ({
+  page,
+  as,
+}) => {
+  await as("mara");
+  await page.goto("/admin");
+  const chart = page.getByRole("region", { name: "Capacity over time" });
+  const drawn = chart.getByRole("img", { name: "Units in use, newest: Used 336, Total 444" });
+  await expect(drawn).toBeVisible();
+  await expect(chart.getByRole("radio", { name: "7 d" })).toBeChecked();
+  await expect(chart).toContainText("Nothing was counted");
+  await choose(chart, "1 y");
+  await expect(page).toHaveURL(/\/admin\?period=year$/);
+  await expect(chart).not.toContainText("Nothing was counted");
+  await expect(drawn).toBeVisible();
+  await accessible(page);
+  await choose(chart, "7 d");
+  await expect(page).toHaveURL(/\/admin$/);
+  await page.setViewportSize({ width: 390, height: 780 });
+  await fits(page);
+  await page
+    .getByRole("region", { name: "Capacity", exact: true })
+    .getByRole("link", { name: "uk-1" })
+    .click();
+  await expect(page.getByRole("heading", { level: 1, name: "uk-1" })).toBeVisible();
+});
+
+test.describe("without an answer", () => {
+  test.use({ expected: [503] });
+
+  test("the overview says why it has no chart, and shows the rest", async ({ page, as }) => {
+    await as("mara");
+    await page.request.post("/mock/provoke", {
+      data: { operation: "getStockCapacity", slug: "overloaded", times: 9 },
+    });
+    await page.goto("/admin");
+    const chart = page.getByRole("region", { name: "Capacity over time" });
+    await expect(chart.getByRole("alert")).toBeVisible();
+    await expect(page.getByRole("region", { name: "Capacity", exact: true })).toContainText("146 used");
+  });
 });

@@ -99,6 +99,20 @@ export const stock: Picture[] = [
     },
     whole: false,
   },
+  {
+    name: "stock-chosen",
+    path: "/admin/stock",
+    person,
+    whole: false,
+    open: async (page) => {
+      for (const box of await page
+        .getByRole("row")
+        .filter({ hasText: "3080-small-8-1" })
+        .getByRole("checkbox")
+        .all())
+        await box.check();
+    },
+  },
   { name: "stock-none", path: "/admin/stock?name=zzz", person },
   { name: "units", path: "/admin/units", person, open: rows },
   { name: "units-inactive", path: "/admin/units?state=inactive", person, open: rows },
@@ -193,6 +207,17 @@ export const stock: Picture[] = [
     open: (page) => page.locator("[name=price_per_gib_month]").fill("0.04"),
   },
   { name: "services", path: "/admin/services", person },
+  {
+    name: "services-menu",
+    path: "/admin/services",
+    person,
+    whole: false,
+    open: async (page) => {
+      await page.getByRole("row").filter({ hasText: "jupyter" }).getByRole("button").last().click();
+      await page.getByRole("menu").waitFor();
+    },
+  },
+  { name: "service-new", path: "/admin/services/new", person },
   { name: "service", path: "/admin/services?name=jupyter", person, open: follow("jupyter pytorch-cuda12") },
   {
     name: "service-json",
@@ -246,6 +271,17 @@ export const stock: Picture[] = [
       await follow("de-2")(page);
       await page.locator("main header").getByRole("button").nth(1).click();
       await page.getByRole("alertdialog").waitFor();
+    },
+  },
+  {
+    name: "datacenter-menu",
+    path: "/admin/datacenters",
+    person,
+    whole: false,
+    open: async (page) => {
+      await follow("de-2")(page);
+      await page.locator("main header").getByRole("button").last().click();
+      await page.getByRole("menu").waitFor();
     },
   },
   {

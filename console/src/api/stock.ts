@@ -91,14 +91,18 @@ const capacityPeriods = {
 export type CapacityPeriod = keyof typeof capacityPeriods;
 export const capacityPeriodNames = ["day", "week", "month", "year"] as const satisfies CapacityPeriod[];
 
-/** How many units there were until now. */
+/** Units are counted every minute. */
+const COUNTED = 60_000;
+
+/** How many units there were until now, of one datacenter or all. */
 export const stockCapacity = (
-  filter: { datacenter: string; gpu_spec?: string | undefined },
+  filter: { datacenter?: string; gpu_spec?: string | undefined },
   period: CapacityPeriod,
 ) =>
   queryOptions({
     queryKey: ["stock-capacity", filter, period],
-    staleTime: 60_000,
+    staleTime: COUNTED,
+    refetchInterval: period === "day" ? COUNTED : false,
     queryFn: ({ signal }) => {
       const { days, step } = capacityPeriods[period];
       const from = new Date(Date.now() - days * 86_400_000).toISOString();

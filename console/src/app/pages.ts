@@ -5,6 +5,7 @@ import {
   Building2,
   Component,
   Cpu,
+  Database,
   Gauge,
   GraduationCap,
   HardDrive,
@@ -44,7 +45,7 @@ export interface Page {
   /** The second key after `g`. */
   key?: string;
   /** Where it stands in the sidebar; pages without are found by the palette and by links. */
-  group?: "work" | "studio" | "platform";
+  group?: "work" | "studio" | "platform" | "catalogue";
   /** Its address is the beginning of others. */
   exact?: boolean;
   for: "tenant" | "person" | "administrator";
@@ -121,24 +122,24 @@ const pages: readonly Page[] = [
     label: "nav.stock",
     icon: Layers,
     key: "t",
-    group: "platform",
+    group: "catalogue",
     for: "administrator",
   },
-  { to: "/admin/units", label: "nav.units", icon: Component, group: "platform", for: "administrator" },
-  { to: "/admin/gpu-specs", label: "nav.gpuSpecs", icon: Cpu, group: "platform", for: "administrator" },
+  { to: "/admin/units", label: "nav.units", icon: Component, group: "catalogue", for: "administrator" },
+  { to: "/admin/gpu-specs", label: "nav.gpuSpecs", icon: Cpu, group: "catalogue", for: "administrator" },
   {
     to: "/admin/storage-specs",
     label: "nav.storageSpecs",
-    icon: HardDrive,
-    group: "platform",
+    icon: Database,
+    group: "catalogue",
     for: "administrator",
   },
-  { to: "/admin/services", label: "nav.services", icon: Tag, group: "platform", for: "administrator" },
+  { to: "/admin/services", label: "nav.services", icon: Tag, group: "catalogue", for: "administrator" },
   {
     to: "/admin/datacenters",
     label: "nav.datacenters",
     icon: Server,
-    group: "platform",
+    group: "catalogue",
     for: "administrator",
   },
   { to: "/invitations", label: "nav.invitations", icon: Mail, for: "person" },

@@ -13,7 +13,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
     <Dialog.Root open onOpenChange={(next) => !next && onClose()}>
       <Dialog.Portal>
         <Dialog.Backdrop className="fixed inset-0 z-20 bg-black/35 dark:bg-black/50" />
-        <Dialog.Popup className="fixed top-[12dvh] left-1/2 z-20 w-[calc(100vw-2.5rem)] max-w-136 -translate-x-1/2 overflow-hidden rounded-lg border border-line bg-sheet shadow-float outline-none">
+        <Dialog.Popup className="fixed top-[12dvh] left-1/2 z-20 w-[calc(100vw-2.5rem)] max-w-136 -translate-x-1/2 overflow-hidden rounded-lg border border-float bg-sheet shadow-float outline-none">
           <Dialog.Title className="sr-only">{t("nav.palette")}</Dialog.Title>
           <Choices onClose={onClose} />
         </Dialog.Popup>

@@ -52,7 +52,7 @@ export function TopBar({ onPalette }: { onPalette: () => void }) {
         </button>
       </div>
       {open && (
-        <div className="absolute inset-x-3 top-12 max-h-[calc(100dvh-4rem)] space-y-3 overflow-y-auto rounded-lg border border-line bg-sheet p-3 shadow-float">
+        <div className="absolute inset-x-3 top-12 max-h-[calc(100dvh-4rem)] space-y-3 overflow-y-auto rounded-lg border border-float bg-sheet p-3 shadow-float">
           <TenantMenu />
           <Find
             onPalette={() => {
@@ -90,7 +90,7 @@ function Find({ onPalette, onReach }: { onPalette: () => void; onReach?: () => v
 function Pages({ onGo }: { onGo?: () => void }) {
   const { t } = useText();
   const pages = pagesFor(useMe());
-  const groups = (["work", "studio", "platform"] as const)
+  const groups = (["work", "studio", "platform", "catalogue"] as const)
     .map((group) => pages.filter((page) => page.group === group))
     .filter((group) => group.length > 0);
   return (

@@ -3,11 +3,16 @@ import { clsx } from "clsx";
 import type { ComponentProps, MouseEvent } from "react";
 import { Hint } from "./hint";
 
+/** Its word is still read, as the reason is asked for. */
+const unfilled =
+  "aria-disabled:not-aria-busy:border-line aria-disabled:not-aria-busy:bg-wash aria-disabled:not-aria-busy:text-ink-3";
+
 const kinds = {
-  primary: "bg-ultra text-on-ultra hover:bg-ultra-hover border-transparent",
-  plain: "border-line bg-sheet text-ink hover:border-line-strong",
-  quiet: "border-transparent text-ink-2 hover:bg-wash hover:text-ink",
-  danger: "border-transparent bg-vermilion text-sheet hover:opacity-90",
+  primary: `bg-ultra text-on-ultra hover:bg-ultra-hover border-transparent ${unfilled}`,
+  plain:
+    "border-line bg-sheet text-ink hover:border-line-strong aria-disabled:border-line aria-disabled:text-ink-3",
+  quiet: "border-transparent text-ink-2 hover:bg-wash hover:text-ink aria-disabled:opacity-55",
+  danger: `border-transparent bg-vermilion text-sheet hover:opacity-90 ${unfilled}`,
 };
 
 export interface Look {
@@ -26,7 +31,7 @@ const size = ({ small, icon }: Look) => {
 const look = ({ kind = "plain", ...sized }: Look) =>
   clsx(
     "inline-flex shrink-0 cursor-pointer items-center justify-center gap-1.5 whitespace-nowrap rounded-md border font-medium text-sm",
-    "aria-disabled:cursor-not-allowed aria-disabled:opacity-55",
+    "aria-disabled:cursor-not-allowed aria-busy:opacity-55",
     size(sized),
     kinds[kind],
   );

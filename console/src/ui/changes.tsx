@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 
 export interface Change {
   key: string;
-  sign: "+" | "−" | "↑" | "↓" | "=" | "→";
+  sign: "+" | "−" | "↑" | "↓" | "=" | "→" | "!";
   text: ReactNode;
 }
 
@@ -14,6 +14,7 @@ const tones: Record<Change["sign"], string> = {
   "↓": "text-ochre",
   "→": "text-ultra",
   "=": "text-ink-3",
+  "!": "text-ochre",
 };
 
 /** What a press will do, written out before it. */
@@ -25,7 +26,7 @@ export function Changes({
   title: string;
   changes: readonly Change[];
   /** While there is nothing to do. */
-  empty: string;
+  empty?: string;
 }) {
   return (
     <div
@@ -33,7 +34,7 @@ export function Changes({
       className="num rounded-md border border-line border-l-3 border-l-ultra px-3.5 py-2.5 text-sm"
     >
       <p className="font-medium">{title}</p>
-      {changes.length === 0 && <p className="mt-1 text-ink-3">{empty}</p>}
+      {changes.length === 0 && empty && <p className="mt-1 text-ink-3">{empty}</p>}
       <ul className="mt-1 space-y-1">
         {changes.map(({ key, sign, text }) => (
           <li key={key} className="grid grid-cols-[0.875rem_minmax(0,1fr)] gap-1.5">

@@ -8,7 +8,7 @@ import { ErrorLine } from "./error";
 import { TextField } from "./field";
 
 const backdrop = "fixed inset-0 z-20 bg-black/35 dark:bg-black/50";
-const sheet = "fixed z-20 flex flex-col border border-line bg-sheet shadow-float outline-none ";
+const sheet = "fixed z-20 flex flex-col border border-float bg-sheet shadow-float outline-none ";
 const narrow =
   "max-md:inset-x-0 max-md:top-auto max-md:bottom-0 max-md:w-full max-md:translate-x-0 max-md:max-h-[calc(100dvh-3rem)] max-md:rounded-b-none";
 const popup = `${sheet} top-[12dvh] left-1/2 max-h-[calc(88dvh-1.5rem)] w-[calc(100vw-2.5rem)] -translate-x-1/2 rounded-lg ${narrow}`;

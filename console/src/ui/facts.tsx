@@ -13,7 +13,7 @@ export function Fact({ label, children }: { label: string; children: ReactNode }
   return (
     <div className="min-w-0">
       <dt className="text-ink-3 text-xs">{label}</dt>
-      <dd className="break-words">{children}</dd>
+      <dd className="break-words [&_a]:text-ultra">{children}</dd>
     </div>
   );
 }

@@ -127,7 +127,7 @@ export function Checkbox({
 }: Omit<ComponentProps<"input">, "type"> & { label: ReactNode; hint?: ReactNode }) {
   return (
     <label className="flex cursor-pointer items-start gap-2.5 text-sm has-disabled:cursor-not-allowed">
-      <input type="checkbox" {...input} className="mt-0.5 size-4 shrink-0 accent-ultra" />
+      <input type="checkbox" {...input} className="mt-0.5 size-4 shrink-0" />
       <span className="min-w-0">
         <span className="block">{label}</span>
         {hint && <span className="block text-ink-3 text-xs">{hint}</span>}

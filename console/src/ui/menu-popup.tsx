@@ -22,7 +22,7 @@ export default function MenuPopup({
       <Base.Trigger render={trigger} />
       <Base.Portal>
         <Base.Positioner align={align} sideOffset={4} className="z-30">
-          <Base.Popup className="min-w-[max(12rem,var(--anchor-width))] max-w-[min(22rem,calc(100vw-1rem))] rounded-lg border border-line bg-sheet p-1 shadow-float outline-none">
+          <Base.Popup className="min-w-[max(12rem,var(--anchor-width))] max-w-[min(22rem,calc(100vw-1rem))] rounded-lg border border-float bg-sheet p-1 shadow-float outline-none">
             {entries.map((entry, i) =>
               entry === "line" ? (
                 // biome-ignore lint/suspicious/noArrayIndexKey: a line has nothing else to be known by

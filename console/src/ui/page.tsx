@@ -65,7 +65,7 @@ export function Section({
           <h2 id={id} className="font-medium text-lg">
             {title}
           </h2>
-          {hint && <p className="max-w-[68ch] text-pretty text-ink-2 text-sm">{hint}</p>}
+          {hint && <p className="max-w-[68ch] text-balance text-ink-2 text-sm">{hint}</p>}
         </div>
         {actions}
       </div>

@@ -26,7 +26,7 @@ export default function SelectPopup({
       <Base.Trigger render={trigger} />
       <Base.Portal>
         <Base.Positioner sideOffset={4} alignItemWithTrigger={false} className="z-30">
-          <Base.Popup className="max-h-80 min-w-(--anchor-width) max-w-80 overflow-y-auto rounded-lg border border-line bg-sheet p-1 shadow-float outline-none">
+          <Base.Popup className="max-h-80 min-w-(--anchor-width) max-w-80 overflow-y-auto rounded-lg border border-float bg-sheet p-1 shadow-float outline-none">
             {choices.map((choice) => (
               <Base.Item
                 key={choice.value}

@@ -11,7 +11,7 @@ export interface Column<Item> {
   width: string;
   cell: (item: Item) => ReactNode;
   end?: boolean;
-  /** In place of the label: a box that chooses all. */
+  /** In place of the label: a box that chooses all, or the label above where its numbers stand. */
   head?: ReactNode;
   /** The label is for screen readers only: a column of buttons. */
   hiddenLabel?: boolean;
@@ -85,23 +85,14 @@ export function Table<Item>(props: TableProps<Item>) {
         )}
         {props.totals && <Totals {...props} totals={props.totals} template={template} />}
       </div>
-      {footer && (
-        <div
-          className={clsx(
-            "border-line border-t py-2.5 text-ink-2 text-sm max-md:px-4",
-            props.rowHeight === 36 ? "px-3" : "px-4",
-          )}
-        >
-          {footer}
-        </div>
-      )}
+      {footer && <div className="border-line border-t px-4 py-2.5 text-ink-2 text-sm">{footer}</div>}
     </div>
   );
 }
 
 /** Compact rows are narrower too. */
 const sides = (rowHeight: TableProps<never>["rowHeight"]) =>
-  rowHeight === 36 ? "gap-x-3 px-3" : "gap-x-4 px-4";
+  rowHeight === 36 ? "gap-x-3 px-4" : "gap-x-4 px-4";
 
 function Totals<Item>({
   columns,

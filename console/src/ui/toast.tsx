@@ -60,7 +60,7 @@ function Toast({ id, title, detail, failed }: Notice & { id: number }) {
       onBlur={() => setHeld(false)}
       className={clsx(
         "pointer-events-auto grid grid-cols-[1fr_auto] gap-2 rounded-lg border bg-sheet py-2.5 pr-2 pl-4 shadow-float",
-        failed ? "border-vermilion" : "border-line",
+        failed ? "border-vermilion" : "border-float",
       )}
     >
       <div className="min-w-0 py-0.5 text-sm">

@@ -21,7 +21,7 @@ export function RepairList({ items }: { items: readonly Repair[] }) {
         {items.map((it) => (
           <li
             key={it.id}
-            className="num grid min-h-9 grid-cols-[minmax(0,1fr)_auto] items-center gap-x-3 px-3 py-1.5 text-sm"
+            className="num grid min-h-9 grid-cols-[minmax(0,1fr)_auto] items-center gap-x-3 px-4 py-1.5 text-sm"
           >
             <span className="min-w-0">
               <span className="font-medium">{words[it.kind]}</span>

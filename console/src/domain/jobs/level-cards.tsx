@@ -54,7 +54,7 @@ export function LevelCards({
                 value={level}
                 checked={level === value}
                 onChange={() => onChange(level)}
-                className="size-4 accent-ultra"
+                className="size-4"
               />
               {t(`jobs.${level}`)}
             </span>

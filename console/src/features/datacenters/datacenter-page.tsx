@@ -1,24 +1,23 @@
-import { getRouteApi, Link } from "@tanstack/react-router";
+import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
 import { stock } from "@/api/catalogue";
-import type { StockRow } from "@/api/generated/types";
 import { useLoaded } from "@/api/query";
 import { datacenter } from "@/api/stock";
 import { labelsText } from "@/domain/catalogue/labels";
-import { rowKey, totalsOf } from "@/domain/catalogue/stock";
+import { totalsOf } from "@/domain/catalogue/stock";
+import { StockSection } from "@/domain/catalogue/stock-section";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
 import { Button } from "@/ui/button";
 import { Fact, Facts } from "@/ui/facts";
 import { Id } from "@/ui/id";
-import { PageHead, Panel, Section } from "@/ui/page";
-import { StockBar } from "@/ui/stock-bar";
+import { PageHead } from "@/ui/page";
 import { DrainButton } from "./drain";
 import { DatacenterMenu } from "./menu";
 import { DatacenterMark } from "./page";
 import { Standing } from "./standing";
 
-const Capacity = lazy(() => import("./capacity/section"));
+const Capacity = lazy(() => import("./capacity"));
 const EditDialog = lazy(() => import("./edit"));
 
 const route = getRouteApi("/_app/admin/datacenters/$id");
@@ -71,18 +70,12 @@ export function DatacenterPage() {
         </Fact>
       </Facts>
       <Standing place={place} />
-      <Section title={t("stock.title")}>
-        <Panel>
-          {rows.length === 0 && (
-            <p className="px-3 py-3 text-ink-2 text-sm">{t("catalogue.datacenterNoUnits")}</p>
-          )}
-          <ul className="divide-y divide-line">
-            {rows.map((row) => (
-              <Entry key={row.gpu_spec.id} row={row} />
-            ))}
-          </ul>
-        </Panel>
-      </Section>
+      <StockSection
+        rows={rows}
+        name={(row) => <span className="font-mono text-xs">{row.gpu_spec.name}</span>}
+        datacenter={place.name}
+        none={t("catalogue.datacenterNoUnits")}
+      />
       <Suspense fallback={<div className="h-60" />}>
         <Capacity datacenter={place.name} rows={rows} />
       </Suspense>
@@ -92,24 +85,5 @@ export function DatacenterPage() {
         )}
       </Suspense>
     </>
-  );
-}
-
-function Entry({ row }: { row: StockRow }) {
-  const { t } = useText();
-  return (
-    <li className="num grid min-h-9 grid-cols-[minmax(0,12rem)_minmax(0,1fr)_4.5rem] items-center gap-x-4 px-3 py-1 text-sm">
-      <Link
-        to="/admin/stock"
-        search={{ datacenter: row.datacenter.name, edit: rowKey(row) }}
-        className="truncate font-mono text-ultra text-xs hover:underline"
-      >
-        {row.gpu_spec.name}
-      </Link>
-      <StockBar counts={row} label={t("stock.bar", { ...row })} />
-      <span className="text-right text-ink-2 text-xs">
-        {t("catalogue.availableOf", { available: row.available, total: row.total })}
-      </span>
-    </li>
   );
 }

@@ -9,10 +9,10 @@ import { totalsOf } from "@/domain/catalogue/stock";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
 import { ButtonLink } from "@/ui/button";
+import { FilterBar, FilterLinks } from "@/ui/filter-links";
 import { PriceTag } from "@/ui/money";
 import { Empty, PageHead } from "@/ui/page";
 import { SearchField } from "@/ui/search-field";
-import { Segmented } from "@/ui/segmented";
 import { StateMark } from "@/ui/state";
 import { type Column, Table } from "@/ui/table";
 import { allocationText } from "./facts";
@@ -65,29 +65,31 @@ function Filter() {
   const { t } = useText();
   const { name, state } = route.useSearch();
   const navigate = route.useNavigate();
-  const go = (next: { name?: string | undefined; state?: GpuSpecState | undefined }) =>
-    void navigate({
-      search: { ...(next.name && { name: next.name }), ...(next.state && { state: next.state }) },
-      replace: true,
-    });
+  const states = [
+    { value: undefined, label: t("catalogue.allStates") },
+    { value: "active", label: t("catalogue.forSale") },
+    { value: "retired", label: t("catalogue.retired") },
+  ] as const;
+  const searchOf = (next: { name?: string | undefined; state?: GpuSpecState | undefined }) => ({
+    ...(next.name && { name: next.name }),
+    ...(next.state && { state: next.state }),
+  });
   return (
-    <div className="mb-3 flex min-h-11 flex-wrap items-center gap-2">
+    <FilterBar>
       <SearchField
         label={t("stock.filterName")}
         value={name ?? ""}
-        onChange={(text) => go({ name: text || undefined, state })}
+        onChange={(text) => void navigate({ search: searchOf({ name: text, state }), replace: true })}
       />
-      <Segmented
+      <FilterLinks
         label={t("catalogue.state")}
-        value={state ?? "all"}
-        onChange={(value) => go({ name, state: value === "all" ? undefined : value })}
-        choices={[
-          { value: "all", label: t("catalogue.allStates") },
-          { value: "active", label: t("catalogue.forSale") },
-          { value: "retired", label: t("catalogue.retired") },
-        ]}
+        links={states.map(({ value, label }) => ({
+          label,
+          chosen: state === value,
+          link: { to: "/admin/gpu-specs", search: searchOf({ name, state: value }) },
+        }))}
       />
-    </div>
+    </FilterBar>
   );
 }
 

@@ -31,7 +31,7 @@ export function PriceLine({ prices }: { prices: readonly Price[] }) {
     })
     .join(" L ");
   return (
-    <figure className="border-line border-b px-3 pt-3">
+    <figure className="border-line border-b px-4 pt-3">
       <svg
         viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
         role="img"

@@ -35,7 +35,7 @@ function Step({ price, before }: { price: Price; before: Price | undefined }) {
   const { money, day, percent } = useFormat();
   const rise = before ? Number(price.price_per_hour) / Number(before.price_per_hour) - 1 : 0;
   return (
-    <li className="num grid min-h-9 grid-cols-[6rem_5rem_minmax(0,1fr)_auto] items-center gap-x-3 px-3 py-1.5 text-sm max-md:grid-cols-[5rem_4rem_minmax(0,1fr)]">
+    <li className="num grid min-h-9 grid-cols-[6rem_5rem_minmax(0,1fr)_auto] items-center gap-x-3 px-4 py-1.5 text-sm max-md:grid-cols-[5rem_4rem_minmax(0,1fr)]">
       <span className="font-medium">
         {t("ui.perHour", { price: money(price.price_per_hour, price.currency) })}
       </span>

@@ -2,14 +2,14 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import { stock } from "@/api/catalogue";
 import { useLoaded } from "@/api/query";
 import { gpuSpec } from "@/api/stock";
-import { rowKey, totalsOf } from "@/domain/catalogue/stock";
+import { totalsOf } from "@/domain/catalogue/stock";
+import { StockSection } from "@/domain/catalogue/stock-section";
 import { useText } from "@/i18n";
 import { ButtonLink } from "@/ui/button";
 import { Fact, Facts } from "@/ui/facts";
 import { Id } from "@/ui/id";
-import { PageHead, Panel, Section } from "@/ui/page";
+import { PageHead } from "@/ui/page";
 import { StateMark } from "@/ui/state";
-import { StockBar } from "@/ui/stock-bar";
 import { useSpecFacts } from "./facts";
 import { Prices } from "./prices";
 import { SpecMenu } from "./spec-menu";
@@ -58,38 +58,18 @@ export function SpecPage() {
           <Id id={spec.id} label={t("catalogue.copyId")} />
         </Fact>
       </Facts>
-      <Section title={t("stock.title")}>
-        <Panel>
-          {rows.length === 0 && (
-            <p className="px-3 py-3 text-ink-2 text-sm">
-              {t("catalogue.specNoUnits")}{" "}
-              <Link to="/admin/stock" search={{ open: "create" }} className="text-ultra underline">
-                {t("stock.create")}
-              </Link>
-            </p>
-          )}
-          <ul className="divide-y divide-line">
-            {rows.map((row) => (
-              <li
-                key={row.datacenter.id}
-                className="num grid min-h-9 grid-cols-[5rem_minmax(0,1fr)_4.5rem] items-center gap-x-4 px-3 py-1 text-sm"
-              >
-                <Link
-                  to="/admin/stock"
-                  search={{ edit: rowKey(row) }}
-                  className="truncate text-ultra hover:underline"
-                >
-                  {row.datacenter.name}
-                </Link>
-                <StockBar counts={row} label={t("stock.bar", { ...row })} />
-                <span className="text-right text-ink-2 text-xs">
-                  {t("catalogue.availableOf", { available: row.available, total: row.total })}
-                </span>
-              </li>
-            ))}
-          </ul>
-        </Panel>
-      </Section>
+      <StockSection
+        rows={rows}
+        name={(row) => row.datacenter.name}
+        none={
+          <>
+            {t("catalogue.specNoUnits")}{" "}
+            <Link to="/admin/stock" search={{ open: "create" }} className="text-ultra underline">
+              {t("stock.create")}
+            </Link>
+          </>
+        }
+      />
       <Prices id={id} />
     </>
   );

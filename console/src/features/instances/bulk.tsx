@@ -66,7 +66,7 @@ export default function Bulk({
       {items.length === 0 ? (
         children
       ) : (
-        <fieldset className="sticky top-0 z-5 mb-3 flex min-h-11 flex-wrap items-center gap-2 rounded-lg border border-ultra bg-ultra-wash px-3 py-1.5 max-md:top-13">
+        <fieldset className="sticky top-0 z-5 mb-3 flex min-h-11 flex-wrap items-center gap-2 rounded-lg border border-ultra bg-ultra-wash px-4 py-1.5 max-md:top-13">
           <legend className="sr-only">{t("instances.chosen", { count: items.length })}</legend>
           <span className="num mr-2 font-medium text-sm">
             {t("instances.chosen", { count: items.length })}

@@ -219,7 +219,7 @@ function Box({
           if (element) element.indeterminate = Boolean(some) && !checked;
         }}
         onChange={(event) => onChange(event.target.checked)}
-        className="size-4 accent-ultra"
+        className="size-4"
       />
     </label>
   );

@@ -40,7 +40,7 @@ export function RightsGrid({
                   <input
                     type="radio"
                     name={`${id}-${thing}`}
-                    className="size-4 accent-ultra"
+                    className="size-4"
                     checked={value[thing] === level}
                     onChange={() => onChange({ ...value, [thing]: level })}
                   />

@@ -49,7 +49,7 @@ function Card({ spec, chosen, onChoose }: { spec: StorageSpec; chosen: boolean; 
         value={spec.name}
         checked={chosen}
         onChange={onChoose}
-        className="mt-0.75 size-4 accent-ultra outline-none"
+        className="mt-0.75 size-4 outline-none"
       />
       <span className="min-w-0">
         <span className="flex flex-wrap items-baseline justify-between gap-x-3">

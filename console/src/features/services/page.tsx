@@ -82,24 +82,24 @@ function Services({ items, empty }: { items: readonly ServiceImage[]; empty: Rea
     {
       key: "service",
       label: t("catalogue.serviceName"),
-      width: "minmax(8rem, 1fr)",
+      width: "minmax(8rem, 0.9fr)",
       cell: (image) => (
         <span className={isFirst(image) ? "block truncate font-medium text-sm" : "sr-only"}>
           {image.service}
         </span>
       ),
     },
-    { key: "version", label: t("catalogue.version"), width: "minmax(5rem, 0.6fr)", cell: link },
+    { key: "version", label: t("catalogue.version"), width: "minmax(6.5rem, 0.5fr)", cell: link },
     {
       key: "state",
       label: t("catalogue.state"),
-      width: "7rem",
+      width: "8rem",
       cell: (image) => <ServiceMark image={image} />,
     },
     {
       key: "image",
       label: t("catalogue.image"),
-      width: "minmax(8rem, 1.6fr)",
+      width: "minmax(8rem, 1.9fr)",
       cell: (image) => (
         <span className="block truncate font-mono text-ink-2 text-xs" title={image.template.image}>
           {image.template.image}

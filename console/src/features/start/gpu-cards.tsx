@@ -89,7 +89,7 @@ function GpuCard({
             onChange={() => {
               if (!isImpossible) onChange(spec.name);
             }}
-            className="mt-1 size-4 shrink-0 accent-ultra"
+            className="mt-1 size-4 shrink-0"
           />
           <span className="min-w-0 flex-1">
             <span className="flex flex-wrap items-baseline justify-between gap-x-2">

@@ -148,7 +148,7 @@ function Way({
           onChange={() => {
             if (!refused) form.set("storage", value);
           }}
-          className="mt-0.75 size-4 shrink-0 accent-ultra"
+          className="mt-0.75 size-4 shrink-0"
         />
         <span className="min-w-0 flex-1">
           <span className="flex flex-wrap items-baseline justify-between gap-x-3">

@@ -21,7 +21,7 @@ export default function Bulk({
   const total = totalsOf(rows);
   return (
     <>
-      <fieldset className="sticky top-0 z-5 mb-3 flex min-h-11 flex-wrap items-center gap-2 rounded-lg border border-ultra bg-ultra-wash px-3 py-1.5 max-md:top-13">
+      <fieldset className="sticky top-0 z-5 mb-3 flex min-h-11 flex-wrap items-center gap-2 rounded-lg border border-ultra bg-ultra-wash px-4 py-1.5 max-md:top-13">
         <legend className="sr-only">{t("stock.chosen", { count: rows.length })}</legend>
         <span className="num mr-2 text-sm">
           <span className="font-medium">{t("stock.chosen", { count: rows.length })}</span>{" "}

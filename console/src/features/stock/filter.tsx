@@ -1,9 +1,9 @@
 import { getRouteApi } from "@tanstack/react-router";
 import type { StockRow } from "@/api/generated/types";
+import { StockLegend } from "@/domain/catalogue/stock-legend";
 import { useText } from "@/i18n";
 import { SearchField } from "@/ui/search-field";
 import { Select } from "@/ui/select";
-import { StockLegend } from "@/ui/stock-bar";
 
 const route = getRouteApi("/_app/admin/stock");
 
@@ -39,13 +39,7 @@ export function StockFilter({ rows }: { rows: readonly StockRow[] }) {
         onChange={(text) => filter({ name: text || undefined })}
       />
       <div className="ml-auto max-md:ml-0">
-        <StockLegend
-          words={{
-            used: t("stock.used"),
-            available: t("stock.available"),
-            inactive: t("stock.inactive"),
-          }}
-        />
+        <StockLegend />
       </div>
     </div>
   );

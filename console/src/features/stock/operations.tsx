@@ -68,7 +68,7 @@ function Entry({ it }: { it: StockOperation }) {
   const done = doneOf(it);
   const again = withdrawnOf(it);
   return (
-    <li className="num grid min-h-9 grid-cols-[0.625rem_minmax(0,1fr)_auto] items-center gap-x-3 px-3 py-1.5 text-sm">
+    <li className="num grid min-h-9 grid-cols-[0.625rem_minmax(0,1fr)_auto] items-center gap-x-3 px-4 py-1.5 text-sm">
       <Ring mark={marks[it.state]} />
       <span className="min-w-0">
         <Link

@@ -30,7 +30,7 @@ export function StockTable({ rows, operations, chosen, onChoose, edited, empty }
       aria-label={t("stock.choose", { spec: row.gpu_spec.name, datacenter: row.datacenter.name })}
       checked={chosen.has(rowKey(row))}
       onChange={(event) => choose(rowKey(row), event.target.checked)}
-      className="block size-4 accent-ultra max-md:size-5"
+      className="size-4 max-md:size-5"
     />
   );
   const columns: Column<StockRow>[] = [
@@ -44,7 +44,7 @@ export function StockTable({ rows, operations, chosen, onChoose, edited, empty }
           aria-label={t("stock.chooseAll")}
           checked={all}
           onChange={() => onChoose(new Set(all ? [] : rows.map(rowKey)))}
-          className="block size-4 accent-ultra"
+          className="size-4"
         />
       ),
       cell: box,
@@ -52,7 +52,7 @@ export function StockTable({ rows, operations, chosen, onChoose, edited, empty }
     {
       key: "spec",
       label: t("stock.spec"),
-      width: "minmax(9rem, 1fr)",
+      width: "minmax(9rem, 1.4fr)",
       cell: (row) => <SpecName row={row} text={specText(row.gpu_spec)} />,
     },
     {
@@ -64,7 +64,7 @@ export function StockTable({ rows, operations, chosen, onChoose, edited, empty }
     {
       key: "stock",
       label: t("stock.stock"),
-      width: "minmax(5rem, 8rem)",
+      width: "minmax(5rem, 1fr)",
       cell: (row) => <BarCell row={row} operations={operations} />,
     },
     {

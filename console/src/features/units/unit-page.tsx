@@ -141,7 +141,15 @@ function HolderSection({ unit }: { unit: StockUnitDetail }) {
       <Panel>
         {holder ? (
           <Row
-            title={names?.get(holder.tenant_id) ?? holder.tenant_id}
+            title={
+              <Link
+                to="/admin/tenants/$id"
+                params={{ id: holder.tenant_id }}
+                className="hover:text-ultra hover:underline"
+              >
+                {names?.get(holder.tenant_id) ?? holder.tenant_id}
+              </Link>
+            }
             hint={t("stock.holderSince", { when: time(holder.since) })}
           >
             <Id id={holder.instance_id} label={t("stock.copyInstanceId")} />
@@ -162,7 +170,13 @@ function History({ items }: { items: readonly PastHolder[] }) {
   const { time, duration } = useFormat();
   const { data: names } = useQuery(tenantNames);
   const tenant = (it: PastHolder) => (
-    <span className="block truncate text-sm">{names?.get(it.tenant_id) ?? it.tenant_id}</span>
+    <Link
+      to="/admin/tenants/$id"
+      params={{ id: it.tenant_id }}
+      className="block truncate text-sm hover:text-ultra hover:underline max-md:min-h-6"
+    >
+      {names?.get(it.tenant_id) ?? it.tenant_id}
+    </Link>
   );
   const length = (it: PastHolder) => (
     <span className="num text-sm">

@@ -94,6 +94,9 @@ export function UnitTable({
       rowKey={(unit) => unit.id}
       empty={empty}
       onEnd={onEnd}
+      footer={
+        <span className="num">{t(onEnd ? "stock.rowsMore" : "stock.rows", { count: items.length })}</span>
+      }
       narrow={(unit) => (
         <div className="space-y-1.5">
           <div className="flex items-start justify-between gap-3">

@@ -18,6 +18,7 @@ export const catalogue = {
   allocation: "Allocation",
   available: "Available",
   availableOf: "{available} of {total}",
+  areAvailable: "{available} of {total} available",
   noUnits: "no units",
   holdShort: "Hold",
   price: "Price",

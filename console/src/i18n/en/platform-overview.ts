@@ -10,6 +10,7 @@ export const platformOverview = {
   allPools: "All pools",
   noPools: "There is no pool yet: jobs wait.",
   poolWorkers: "{actual} of {desired} firm",
+  poolRegistered: "registered ones only",
   poolReady: { one: "{count} ready", other: "{count} ready" },
   operationFailed: "An operation of the stock failed {time}:",
   repairs: {

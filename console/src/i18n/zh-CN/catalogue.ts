@@ -18,6 +18,7 @@ export const catalogue: Full["catalogue"] = {
   allocation: "分配方式",
   available: "可用",
   availableOf: "{available}/{total}",
+  areAvailable: "可用 {available}/{total}",
   noUnits: "无单元",
   holdShort: "保留",
   price: "价格",

@@ -11,6 +11,7 @@ export const platformOverview: Full["platformOverview"] = {
   allPools: "全部任务池",
   noPools: "还没有任务池，任务将一直等待。",
   poolWorkers: "固定 {actual}/{desired}",
+  poolRegistered: "仅自行注册的节点",
   poolReady: { other: "{count} 个就绪" },
   operationFailed: "库存操作失败（{time}）：",
   repairs: { other: "今天有 {count} 次库存修复，最近一次：" },

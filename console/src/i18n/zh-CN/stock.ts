@@ -37,6 +37,7 @@ export const stock: Full["stock"] = {
   draining: "排空中",
   none: "无",
   rows: { other: "{count} 行" },
+  rowsMore: "已显示 {count} 行，向下滚动查看更多",
   bar: "可用 {available}，不可用 {inactive}，已用 {used}，总数 {total}",
   inactiveUnits: "{datacenter} 有 {count} 个不可用的 {spec} 单元",
   addingNow: "新增 {count} 个：{done}/{count}",

@@ -56,5 +56,15 @@ export function lastOf(values: Values): number {
 /** The highest number of an axis: a multiple of `step` that is not below `most`. */
 export const nice = (most: number, step: number) => Math.max(step, Math.ceil(most / step) * step);
 
+/** So many units of the first digit an axis may end at: its middle is a plain number too. */
+const TOPS = [1, 1.2, 1.6, 2, 3, 4, 5, 6, 8, 10];
+
+/** The highest number of an axis of counts: an even one that is not below `most`. */
+export function topOf(most: number) {
+  const unit = 10 ** Math.floor(Math.log10(Math.max(most, 1)));
+  const top = TOPS.find((it) => it * unit >= most) ?? 10;
+  return Math.ceil(Math.round(top * unit) / 2) * 2;
+}
+
 export const mostOf = (...of: (Values | null)[]) =>
   Math.max(0, ...of.flatMap((values) => values ?? []).filter((value) => value !== null));

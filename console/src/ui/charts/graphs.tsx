@@ -1,3 +1,4 @@
+import { clsx } from "clsx";
 import { useState } from "react";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
@@ -30,7 +31,7 @@ export function Graphs({ graphs, xs, from, to, gaps, gapsText, group }: Props) {
   const across = timeAxis([Date.parse(from) / 1000, Date.parse(to) / 1000], language);
   return (
     <>
-      <Panel className="grid overflow-hidden md:grid-cols-2">
+      <Panel className={clsx("grid overflow-hidden", graphs.length > 1 && "md:grid-cols-2")}>
         {graphs.map((graph) => (
           <Chart
             key={graph.title}
@@ -41,7 +42,7 @@ export function Graphs({ graphs, xs, from, to, gaps, gapsText, group }: Props) {
             at={at}
             onPoint={setAt}
             group={group}
-            className="border-line max-md:border-b max-md:last:border-b-0 md:nth-[odd]:border-r md:nth-[n+3]:border-t"
+            className="border-line max-md:border-b max-md:last:border-b-0 md:odd:not-last:border-r md:nth-[n+3]:border-t"
           />
         ))}
       </Panel>

@@ -59,7 +59,7 @@ export function KeysPage() {
                   ? t("health.signsFrom", { time: time(it.active_from) })
                   : t("health.signedSince", { time: time(it.active_from) })}
               </span>
-              <span className="text-ink-3 max-md:hidden">{it.algorithm}</span>
+              <span className="text-right text-ink-3 max-md:hidden">{it.algorithm}</span>
             </li>
           ))}
         </ul>

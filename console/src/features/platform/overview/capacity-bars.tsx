@@ -1,12 +1,10 @@
+import { Link } from "@tanstack/react-router";
 import { useText } from "@/i18n";
 import { Panel } from "@/ui/page";
+import { StockBar } from "@/ui/stock-bar";
 import type { Capacity } from "./capacity";
 
-const parts = [
-  { key: "used", tone: "bg-ink-3" },
-  { key: "available", tone: "bg-viridian" },
-  { key: "inactive", tone: "border border-ochre" },
-] as const;
+const parts = ["used", "available", "inactive"] as const;
 
 /** Used, available and inactive units of each datacenter as one ruled bar with its numbers. */
 export function CapacityBars({ places }: { places: readonly Capacity[] }) {
@@ -26,18 +24,20 @@ export function CapacityBars({ places }: { places: readonly Capacity[] }) {
             className="grid items-center gap-x-4 gap-y-1 border-line border-b px-4 py-2.5 text-sm last:border-b-0 md:grid-cols-[6rem_minmax(0,1fr)_17rem]"
           >
             <span className="font-medium">
-              {it.datacenter}
+              <Link
+                to="/admin/datacenters/$id"
+                params={{ id: it.id }}
+                className="hover:text-ultra hover:underline"
+              >
+                {it.datacenter}
+              </Link>
               {it.draining && (
                 <span className="ml-2 font-normal text-ochre text-xs">{t("platformOverview.draining")}</span>
               )}
             </span>
-            <span className="flex h-2 gap-px" aria-hidden="true">
-              {parts.map(({ key, tone }) => (
-                <span key={key} className={`min-w-px rounded-sm ${tone}`} style={{ flexGrow: it[key] }} />
-              ))}
-            </span>
+            <StockBar counts={it} label={parts.map((key) => `${it[key]} ${words[key]}`).join(", ")} />
             <span className="num grid grid-cols-3 gap-x-3 text-right">
-              {parts.map(({ key }) => (
+              {parts.map((key) => (
                 <span key={key} className="whitespace-nowrap">
                   {it[key]} <span className="text-ink-3 text-xs">{words[key]}</span>
                 </span>

@@ -1,6 +1,7 @@
-import type { StockRow } from "@/api/generated/types";
+import type { DatacenterId, StockRow } from "@/api/generated/types";
 
 export interface Capacity {
+  id: DatacenterId;
   datacenter: string;
   draining: boolean;
   used: number;
@@ -14,8 +15,9 @@ export interface Capacity {
 export function capacityOf(rows: readonly StockRow[]): Capacity[] {
   const places = new Map<string, Capacity>();
   for (const row of rows) {
-    const { name } = row.datacenter;
+    const { id, name } = row.datacenter;
     const sum = places.get(name) ?? {
+      id,
       datacenter: name,
       draining: row.datacenter_state === "draining",
       used: 0,

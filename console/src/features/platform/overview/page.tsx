@@ -17,6 +17,7 @@ import { budgets, spending, tenants } from "../tenants/queries";
 import { Broken } from "./broken";
 import { capacityOf } from "./capacity";
 import { CapacityBars } from "./capacity-bars";
+import { CapacityOverTime } from "./capacity-over-time";
 import { Pools } from "./pools";
 import { costByDay, stockRows } from "./queries";
 
@@ -43,38 +44,35 @@ export function OverviewPage() {
         })}
       </PageHead>
       <Broken />
-      <div className="mt-6 grid items-start gap-x-6 lg:grid-cols-[minmax(0,1.3fr)_minmax(0,1fr)]">
-        <div>
-          <Section title={t("platformOverview.capacity")}>
-            <CapacityBars places={places} />
-          </Section>
-          <Section
-            title={t("platformOverview.spenders")}
-            actions={
-              <Link to="/admin/tenants" className={link}>
-                {t("platformOverview.allTenants")}
-              </Link>
-            }
-          >
-            <Spenders />
-          </Section>
-        </div>
-        <div className="max-lg:mt-6">
-          <Section title={t("tenants.thisMonth")}>
-            <Month />
-          </Section>
-          <Section
-            title={t("platformOverview.pools")}
-            actions={
-              <Link to="/admin/pools" className={link}>
-                {t("platformOverview.allPools")}
-              </Link>
-            }
-          >
-            <Pools />
-          </Section>
-        </div>
+      <div className="mt-6 grid items-start gap-6 *:mt-0 lg:grid-cols-[minmax(0,1.3fr)_minmax(0,1fr)] lg:[&>section>:first-child]:min-h-7.5">
+        <Section title={t("platformOverview.capacity")}>
+          <CapacityBars places={places} />
+        </Section>
+        <CapacityOverTime />
+        <Section
+          title={t("platformOverview.spenders")}
+          actions={
+            <Link to="/admin/tenants" className={link}>
+              {t("platformOverview.allTenants")}
+            </Link>
+          }
+        >
+          <Spenders />
+        </Section>
+        <Section title={t("tenants.thisMonth")}>
+          <Month />
+        </Section>
       </div>
+      <Section
+        title={t("platformOverview.pools")}
+        actions={
+          <Link to="/admin/pools" className={link}>
+            {t("platformOverview.allPools")}
+          </Link>
+        }
+      >
+        <Pools />
+      </Section>
     </>
   );
 }

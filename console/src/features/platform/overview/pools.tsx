@@ -19,7 +19,7 @@ export function Pools() {
         {data.items.map(({ id, name, workers, status }) => (
           <li
             key={id}
-            className="grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-4 border-line border-b px-4 py-2 last:border-b-0"
+            className="grid min-h-9 grid-cols-[minmax(0,1fr)_auto] items-center gap-x-4 border-line border-b px-4 py-1.5 last:border-b-0 md:grid-cols-[minmax(0,12rem)_6rem_9rem_minmax(0,1fr)]"
           >
             <Link
               to="/admin/pools/$id"
@@ -28,18 +28,16 @@ export function Pools() {
             >
               {name}
             </Link>
-            <span className="num flex items-center gap-4">
-              {workers && (
-                <span className="text-ink-3 text-xs">
-                  {t("platformOverview.poolWorkers", { actual: status.actual, desired: status.desired })}
-                </span>
-              )}
-              <StateMark mark={status.problem ? "failed" : status.ready > 0 ? "runs" : "rests"}>
-                {t("platformOverview.poolReady", { count: status.ready })}
-              </StateMark>
+            <StateMark mark={status.problem ? "failed" : status.ready > 0 ? "runs" : "rests"}>
+              {t("platformOverview.poolReady", { count: status.ready })}
+            </StateMark>
+            <span className="num text-ink-2 max-md:col-span-2">
+              {workers
+                ? t("platformOverview.poolWorkers", { actual: status.actual, desired: status.desired })
+                : t("platformOverview.poolRegistered")}
             </span>
             {status.problem && (
-              <span className="col-span-2 text-pretty text-vermilion text-xs">{status.problem}</span>
+              <span className="text-pretty text-vermilion max-md:col-span-2">{status.problem}</span>
             )}
           </li>
         ))}

@@ -7,11 +7,15 @@ import {
   listStockOperations,
   listStockRepairs,
 } from "@/api/generated/operations";
+import type { CapacityPeriod } from "@/api/stock";
 import { monthStart } from "../parts/month";
 
 const MOST = 200;
 const NEWEST = 20;
 const POOLS = 8;
+
+/** Of capacity over time, unless the address says another. */
+export const shownPeriod: CapacityPeriod = "week";
 
 /** The first rows; more are on the page of the stock. */
 export const stockRows = queryOptions({

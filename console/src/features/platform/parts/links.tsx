@@ -1,4 +1,5 @@
 import { Link } from "@tanstack/react-router";
+import { clsx } from "clsx";
 import type { TenantId, UserId } from "@/api/generated/types";
 import { useText } from "@/i18n";
 import { shortId } from "@/lib/ids";
@@ -7,10 +8,21 @@ import { usePersonName, useTenantName } from "./names";
 
 const look = "block truncate hover:text-ultra hover:underline";
 
-export function TenantLink({ id }: { id: TenantId }) {
+export function TenantLink({
+  id,
+  names,
+}: {
+  id: TenantId;
+  /** The row is about the tenant. */
+  names?: boolean;
+}) {
   const name = useTenantName()(id);
   return (
-    <Link to="/admin/tenants/$id" params={{ id }} className={`${look} text-ink-2 text-sm`}>
+    <Link
+      to="/admin/tenants/$id"
+      params={{ id }}
+      className={clsx(look, "text-sm", names ? "font-medium" : "text-ink-2")}
+    >
       {name}
     </Link>
   );

@@ -40,17 +40,22 @@ export function SshRows({
       width: "8.5rem",
       cell: (it) => <span className="num text-sm">{clock(it.started_at)}</span>,
     },
-    { key: "state", label: t("platform.state"), width: "9rem", cell: (it) => <State it={it} /> },
-    { key: "person", label: t("fleet.person"), width: "minmax(7rem, 1fr)", cell: (it) => <Person it={it} /> },
+    { key: "state", label: t("platform.state"), width: "8.5rem", cell: (it) => <State it={it} /> },
+    {
+      key: "person",
+      label: t("fleet.person"),
+      width: "minmax(6rem, 0.8fr)",
+      cell: (it) => <Person it={it} />,
+    },
     ...(withInstance
       ? [
           {
             key: "tenant",
             label: t("platform.tenant"),
-            width: "minmax(7rem, 1fr)",
+            width: "minmax(7rem, 1.25fr)",
             cell: (it: SshSession) => <TenantLink id={it.tenant_id} />,
           },
-          { key: "instance", label: t("fleet.instance"), width: "7rem", cell: instance },
+          { key: "instance", label: t("fleet.instance"), width: "5.75rem", cell: instance },
         ]
       : []),
     {
@@ -59,7 +64,7 @@ export function SshRows({
       width: "8.5rem",
       cell: (it) => <span className="block truncate font-mono text-ink-2 text-xs">{it.client_address}</span>,
     },
-    { key: "did", label: t("fleet.did"), width: "minmax(8rem, 1.8fr)", cell: (it) => <Did it={it} /> },
+    { key: "did", label: t("fleet.did"), width: "minmax(8rem, 2fr)", cell: (it) => <Did it={it} /> },
   ];
   return (
     <Table
@@ -91,12 +96,12 @@ const Person = ({ it }: { it: SshSession }) => (
 
 function State({ it }: { it: SshSession }) {
   const { t } = useText();
-  const { duration } = useFormat();
+  const { minutes } = useFormat();
   const now = useNow();
   if (it.ended_at === null)
     return (
       <StateMark mark="runs">
-        {t("fleet.openFor", { duration: duration((now - Date.parse(it.started_at)) / 1000) })}
+        {t("fleet.openFor", { duration: minutes((now - Date.parse(it.started_at)) / 1000) })}
       </StateMark>
     );
   const reasons: Record<string, string> = {

@@ -36,7 +36,7 @@ export function ShareTable({
       key: "tenant",
       label: t("platform.tenant"),
       width: "minmax(10rem, 1fr)",
-      cell: (it) => <TenantLink id={it.tenant_id} />,
+      cell: (it) => <TenantLink id={it.tenant_id} names />,
     },
     {
       key: "weight",
@@ -79,7 +79,7 @@ export function ShareTable({
       empty={<Empty title={t("pools.noShares")}>{t("pools.noSharesHint")}</Empty>}
       narrow={(it) => (
         <div className="grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-3">
-          <TenantLink id={it.tenant_id} />
+          <TenantLink id={it.tenant_id} names />
           {menu(it)}
           <span className="num text-ink-2 text-sm">
             {t("tenants.share", {

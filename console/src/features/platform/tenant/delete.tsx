@@ -9,12 +9,12 @@ import { useForm } from "@/lib/form";
 import { useFormat } from "@/lib/format";
 import { monthlyOf } from "@/lib/money";
 import { Button } from "@/ui/button";
+import { Changes } from "@/ui/changes";
 import { CopyCurl } from "@/ui/copy";
 import { Dialog } from "@/ui/dialog";
 import { ErrorLine } from "@/ui/error";
 import { TextField } from "@/ui/field";
 import { SelectField } from "@/ui/select";
-import { What } from "../parts/what";
 import { tenantInstances, tenantStorages } from "./queries";
 
 const route = getRouteApi("/_app/admin/tenants/$id");
@@ -80,19 +80,30 @@ export default function DeleteDialog({ it, onClose }: { it: Tenant; onClose: () 
           onChange={(next) => form.set("grace", next)}
           choices={graces.map((value) => ({ value, label: graceWords[value] }))}
         />
-        <What
+        <Changes
           title={t("platform.whatThisDoes")}
-          lines={[
-            { sign: "−", text: t("tenants.deletesInstances", { count: instances?.items.length ?? 0 }) },
+          changes={[
             {
+              key: "deletesInstances",
+              sign: "−",
+              text: t("tenants.deletesInstances", { count: instances?.items.length ?? 0 }),
+            },
+            {
+              key: "deletesStorages",
               sign: "−",
               text: t("tenants.deletesStorages", { count: kept.length, size, when: graceWords[grace] }),
             },
-            { sign: "−", text: t("tenants.deletesRest") },
+            { key: "deletesRest", sign: "−", text: t("tenants.deletesRest") },
             ...(kept.length > 0 && grace !== "0"
-              ? [{ sign: "!" as const, text: t("tenants.storagesCost", { price: total(monthlyOf(kept)) }) }]
+              ? [
+                  {
+                    key: "storagesCost",
+                    sign: "!" as const,
+                    text: t("tenants.storagesCost", { price: total(monthlyOf(kept)) }),
+                  },
+                ]
               : []),
-            { sign: "=", text: t("tenants.deleteKeeps") },
+            { key: "deleteKeeps", sign: "=", text: t("tenants.deleteKeeps") },
           ]}
         />
         <TextField

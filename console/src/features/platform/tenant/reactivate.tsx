@@ -2,12 +2,12 @@ import { useState } from "react";
 import type { Tenant, TenantState } from "@/api/generated/types";
 import { useText } from "@/i18n";
 import { Button } from "@/ui/button";
+import { type Change, Changes } from "@/ui/changes";
 import { CopyCurl } from "@/ui/copy";
 import { Dialog } from "@/ui/dialog";
 import { ErrorLine } from "@/ui/error";
 import { SelectField } from "@/ui/select";
 import { notify } from "@/ui/toast";
-import { What, type WhatLine } from "../parts/what";
 import { changeCurl, useTenantChange } from "./change";
 
 /** Gives access back. Of a tenant that is being deleted, it takes the deletion back first. */
@@ -19,18 +19,18 @@ export default function ReactivateDialog({ it, onClose }: { it: Tenant; onClose:
     onClose();
     notify({ title: t("tenants.reactivatedDone", { name: it.name }) });
   });
-  const access: WhatLine[] =
+  const access: Change[] =
     state === "active"
       ? [
-          { sign: "+", text: t("tenants.accessBack") },
-          { sign: "+", text: t("tenants.jobsGoOn") },
-          { sign: "=", text: t("tenants.stoppedStays") },
+          { key: "accessBack", sign: "+", text: t("tenants.accessBack") },
+          { key: "jobsGoOn", sign: "+", text: t("tenants.jobsGoOn") },
+          { key: "stoppedStays", sign: "=", text: t("tenants.stoppedStays") },
         ]
-      : [{ sign: "=", text: t("tenants.staysSuspended") }];
-  const taken: WhatLine[] = isDeleting
+      : [{ key: "staysSuspended", sign: "=", text: t("tenants.staysSuspended") }];
+  const taken: Change[] = isDeleting
     ? [
-        { sign: "+", text: t("tenants.storagesKept") },
-        { sign: "!", text: t("tenants.instancesGone") },
+        { key: "storagesKept", sign: "+", text: t("tenants.storagesKept") },
+        { key: "instancesGone", sign: "!", text: t("tenants.instancesGone") },
       ]
     : [];
   return (
@@ -65,7 +65,7 @@ export default function ReactivateDialog({ it, onClose }: { it: Tenant; onClose:
             ]}
           />
         )}
-        <What title={t("platform.whatThisDoes")} lines={[...taken, ...access]} />
+        <Changes title={t("platform.whatThisDoes")} changes={[...taken, ...access]} />
         {change.error && <ErrorLine error={change.error} />}
       </div>
     </Dialog>

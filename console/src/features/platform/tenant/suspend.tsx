@@ -5,12 +5,12 @@ import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
 import { ratesOf } from "@/lib/money";
 import { Button } from "@/ui/button";
+import { Changes } from "@/ui/changes";
 import { CopyCurl } from "@/ui/copy";
 import { Dialog } from "@/ui/dialog";
 import { ErrorLine } from "@/ui/error";
 import { Checkbox } from "@/ui/field";
 import { notify } from "@/ui/toast";
-import { What } from "../parts/what";
 import { changeCurl, useTenantChange } from "./change";
 import { members, tenantInstances } from "./queries";
 
@@ -56,11 +56,16 @@ export default function SuspendDialog({ it, onClose }: { it: Tenant; onClose: ()
           }
           hint={t("tenants.stopTooHint")}
         />
-        <What
+        <Changes
           title={t("platform.whatThisDoes")}
-          lines={[
-            { sign: "−", text: t("tenants.accessEnds", { count: people?.items.length ?? 0 }) },
+          changes={[
             {
+              key: "accessEnds",
+              sign: "−",
+              text: t("tenants.accessEnds", { count: people?.items.length ?? 0 }),
+            },
+            {
+              key: "nothingNew",
               sign: "−",
               text:
                 starting.length > 0
@@ -68,10 +73,14 @@ export default function SuspendDialog({ it, onClose }: { it: Tenant; onClose: ()
                   : t("tenants.nothingStarts"),
             },
             stop
-              ? { sign: "−", text: t("tenants.runningStop", { count: running.length }) }
-              : { sign: "=", text: t("tenants.runningStays", { count: running.length }) },
-            { sign: "=", text: t("tenants.storagesStay") },
-            { sign: "=", text: t("tenants.jobsWait") },
+              ? { key: "runningStop", sign: "−", text: t("tenants.runningStop", { count: running.length }) }
+              : {
+                  key: "runningStays",
+                  sign: "=",
+                  text: t("tenants.runningStays", { count: running.length }),
+                },
+            { key: "storagesStay", sign: "=", text: t("tenants.storagesStay") },
+            { key: "jobsWait", sign: "=", text: t("tenants.jobsWait") },
           ]}
         />
         {change.error && <ErrorLine error={change.error} />}

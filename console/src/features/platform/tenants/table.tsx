@@ -51,7 +51,13 @@ export function TenantTable({
       width: "minmax(10rem, 1fr)",
       cell: (it) => <State it={it} />,
     },
-    { key: "spent", label: t("tenants.thisMonth"), width: "minmax(14rem, 1.4fr)", cell: spent },
+    {
+      key: "spent",
+      label: t("tenants.thisMonth"),
+      head: <span className="block w-20 text-right">{t("tenants.thisMonth")}</span>,
+      width: "minmax(14rem, 1.4fr)",
+      cell: spent,
+    },
     {
       key: "gpus",
       label: t("tenants.gpuLimit"),

@@ -81,7 +81,7 @@ export default function CreateUserDialog({ onClose }: { onClose: () => void }) {
         <Checkbox
           checked={form.values.admin}
           onChange={(event) => form.set("admin", event.target.checked)}
-          label={t("nav.administrator")}
+          label={t("users.administrator")}
           hint={t("users.adminHint")}
         />
         {create.error && !Object.values(form.errors).some(Boolean) && <ErrorLine error={create.error} />}

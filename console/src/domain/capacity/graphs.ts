@@ -1,6 +1,6 @@
 import type { StockCapacity } from "@/api/generated/types";
 import { useText } from "@/i18n";
-import { type Gap, type Graph, mostOf, nice, type Values } from "@/ui/charts/graph";
+import { type Gap, type Graph, mostOf, topOf, type Values } from "@/ui/charts/graph";
 
 const seconds = (time: string) => Date.parse(time) / 1000;
 
@@ -28,30 +28,27 @@ export function soldOutOf({ points }: StockCapacity) {
 }
 
 /** What was used of all units, and what was free. */
-export function useCapacityGraphs({ points }: StockCapacity): Graph[] {
+export function useCapacityGraphs({ points }: StockCapacity): { use: Graph; free: Graph } {
   const { t, language } = useText();
   const number = new Intl.NumberFormat(language, { maximumFractionDigits: 1 });
   const write = (value: number) => number.format(value);
   const of = (name: "used" | "total" | "available" | "least_available"): Values =>
     points.map(({ units }) => units?.[name] ?? null);
-  const graph = (title: string, names: { label: string; values: Values }[]): Graph => {
-    const most = mostOf(...names.map(({ values }) => values));
-    return {
-      title,
-      lines: names.map((name) => ({ ...name, named: true, side: "left", write })),
-      left: { min: 0, max: nice(most, most > 20 ? 10 : 2), write },
-      right: null,
-      missing: null,
-    };
-  };
-  return [
-    graph(t("stock.capacityUse"), [
+  const graph = (title: string, names: { label: string; values: Values }[]): Graph => ({
+    title,
+    lines: names.map((name) => ({ ...name, named: true, side: "left", write })),
+    left: { min: 0, max: topOf(mostOf(...names.map(({ values }) => values))), write },
+    right: null,
+    missing: null,
+  });
+  return {
+    use: graph(t("stock.capacityUse"), [
       { label: t("stock.used"), values: of("used") },
       { label: t("stock.total"), values: of("total") },
     ]),
-    graph(t("stock.capacityFree"), [
+    free: graph(t("stock.capacityFree"), [
       { label: t("stock.onAverage"), values: of("available") },
       { label: t("stock.atLeast"), values: of("least_available") },
     ]),
-  ];
+  };
 }

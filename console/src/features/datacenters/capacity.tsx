@@ -1,19 +1,16 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import type { StockCapacity, StockRow } from "@/api/generated/types";
-import { capacityPeriodNames, stockCapacity } from "@/api/stock";
+import type { StockRow } from "@/api/generated/types";
+import { stockCapacity } from "@/api/stock";
+import CapacityCharts from "@/domain/capacity/charts";
+import { soldOutOf } from "@/domain/capacity/graphs";
+import { PeriodChoice } from "@/domain/capacity/period-choice";
 import { useText } from "@/i18n";
-import { Graphs } from "@/ui/charts/graphs";
 import { ErrorLine } from "@/ui/error";
-import { Panel, Section } from "@/ui/page";
-import { Segmented } from "@/ui/segmented";
+import { Section } from "@/ui/page";
 import { Select } from "@/ui/select";
-import { gapsOf, soldOutOf, timesOf, useCapacityGraphs } from "./graphs";
 
 const route = getRouteApi("/_app/admin/datacenters/$id");
-
-/** Units are counted every minute. */
-const MINUTE = 60_000;
 
 /** How many units the datacenter had over time, of one specification or all. */
 export default function Capacity({ datacenter, rows }: { datacenter: string; rows: readonly StockRow[] }) {
@@ -23,7 +20,6 @@ export default function Capacity({ datacenter, rows }: { datacenter: string; row
   const { data, error } = useQuery({
     ...stockCapacity({ datacenter, ...(gpu_spec && { gpu_spec }) }, period),
     placeholderData: keepPreviousData,
-    refetchInterval: period === "day" ? MINUTE : false,
   });
   const set = (next: { period?: typeof period; gpu_spec?: string | undefined }) =>
     void navigate({ search: (old) => ({ ...old, ...next }), replace: true, resetScroll: false });
@@ -56,34 +52,17 @@ export default function Capacity({ datacenter, rows }: { datacenter: string; row
               ]}
             />
           </span>
-          <Segmented
-            label={t("stock.period")}
-            value={period}
-            choices={capacityPeriodNames.map((value) => ({ value, label: t(`stock.period_${value}`) }))}
-            onChange={(next) => set({ period: next })}
-          />
+          <PeriodChoice value={period} onChange={(next) => set({ period: next })} />
         </div>
       }
     >
-      {error ? <ErrorLine error={error} /> : data ? <Units data={data} /> : <div className="h-47" />}
+      {error ? (
+        <ErrorLine error={error} />
+      ) : data ? (
+        <CapacityCharts data={data} shown={["use", "free"]} />
+      ) : (
+        <div className="h-47" />
+      )}
     </Section>
-  );
-}
-
-function Units({ data }: { data: StockCapacity }) {
-  const { t } = useText();
-  const graphs = useCapacityGraphs(data);
-  if (data.points.every(({ units }) => !units))
-    return <Panel className="p-4 text-ink-2 text-sm">{t("stock.neverCounted")}</Panel>;
-  return (
-    <Graphs
-      graphs={graphs}
-      xs={timesOf(data)}
-      from={data.from}
-      to={data.to}
-      gaps={gapsOf(data)}
-      gapsText={(times) => t("stock.notCounted", { times })}
-      group="capacity"
-    />
   );
 }
