@@ -10,7 +10,7 @@ const unfilled =
 const kinds = {
   primary: `bg-ultra text-on-ultra hover:bg-ultra-hover border-transparent ${unfilled}`,
   plain:
-    "border-line bg-sheet text-ink hover:border-line-strong aria-disabled:border-line aria-disabled:text-ink-3",
+    "border-line bg-sheet text-ink hover:border-line-strong aria-disabled:border-line aria-disabled:not-aria-busy:text-ink-3",
   quiet: "border-transparent text-ink-2 hover:bg-wash hover:text-ink aria-disabled:opacity-55",
   danger: `border-transparent bg-vermilion text-sheet hover:opacity-90 ${unfilled}`,
 };

@@ -112,7 +112,7 @@ export function UnitTable({
           <State unit={unit} />
           <div className="grid grid-cols-2 gap-3">
             <Node unit={unit} />
-            <HolderCell unit={unit} />
+            {unit.holder && <HolderCell unit={unit} />}
           </div>
         </div>
       )}

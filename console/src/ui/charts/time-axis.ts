@@ -18,7 +18,8 @@ export function timeAxis(window: readonly [number, number], language: string): A
     window,
     isTime: true,
     write: (values) => values.map((value) => time.format(value * 1000)),
-    space: long ? 48 : 46,
+    // a day has more characters in Chinese
+    space: long ? (language === "en" ? 48 : 66) : 46,
     ...(long && { increments: [1, 2, 7, 14, 30, 60, 90].map((count) => count * DAY) }),
   };
 }

@@ -36,7 +36,7 @@ export function CapacityBars({ places }: { places: readonly Capacity[] }) {
               )}
             </span>
             <StockBar counts={it} label={parts.map((key) => `${it[key]} ${words[key]}`).join(", ")} />
-            <span className="num grid grid-cols-3 gap-x-3 text-right">
+            <span className="num grid grid-cols-3 gap-x-3 md:text-right">
               {parts.map((key) => (
                 <span key={key} className="whitespace-nowrap">
                   {it[key]} <span className="text-ink-3 text-xs">{words[key]}</span>

@@ -9,22 +9,15 @@ import { useAct, useLoaded } from "@/api/query";
 import { ChangedMeanwhile, DifferenceText, differencesOf } from "@/domain/catalogue/changed";
 import { useText } from "@/i18n";
 import { useForm } from "@/lib/form";
-import { Button, ButtonLink } from "@/ui/button";
-import { Changes } from "@/ui/changes";
-import { CopyCurl } from "@/ui/copy";
-import { ErrorLine } from "@/ui/error";
 import { PageHead, Section } from "@/ui/page";
 import { notify } from "@/ui/toast";
-import { ApplicationFields } from "./about-fields";
 import { checkDraft } from "./check";
 import { useConsequences } from "./consequences";
 import { draftOf, merged, patchOf } from "./draft";
-import { FactorFields } from "./factor-fields";
 import { usePoolFacts } from "./facts";
 import { PoolFacts } from "./facts-row";
-import { FormFrame } from "./form-frame";
+import { PoolForm } from "./pool-form";
 import { pool as poolQuery } from "./queries";
-import { WorkerFields } from "./worker-fields";
 
 const route = getRouteApi("/_app/admin/pools/$id_/edit");
 
@@ -64,7 +57,6 @@ export function EditPoolPage() {
   const mine = differencesOf(facts(draftOf(base)), facts(form.values));
   const theirs = differencesOf(facts(draftOf(base)), facts(draftOf(pool)));
   const isConflict = update.error instanceof ApiError && update.error.is("changed-meanwhile");
-  const nothing = Object.keys(body).length === 0 && t("pools.nothingChanged");
   return (
     <>
       <PageHead
@@ -73,47 +65,25 @@ export function EditPoolPage() {
       >
         {t("pools.editHint")}
       </PageHead>
-      <FormFrame
-        onSubmit={() => !nothing && form.submit()}
-        side={
-          <>
-            {theirs.length > 0 && !update.busy && <ChangedMeanwhile differences={theirs} />}
-            <Changes
-              title={t("stock.whatItDoes")}
-              empty={t("pools.nothingChanged")}
-              changes={[
-                ...mine.map((it) => ({ key: it.key, sign: "→" as const, text: <DifferenceText it={it} /> })),
-                ...consequences(form.values, base),
-              ]}
-            />
-            {update.error && !isConflict && !Object.values(form.errors).some(Boolean) && (
-              <ErrorLine error={update.error} />
-            )}
-            <div className="flex flex-wrap justify-end gap-2">
-              <CopyCurl command={asCurl(updatePlatformPool, { path: { id }, body })} />
-              <ButtonLink to="/admin/pools/$id" params={{ id }}>
-                {t("ui.cancel")}
-              </ButtonLink>
-              <Button kind="primary" type="submit" busy={update.busy} disabled={nothing}>
-                {t("ui.save")}
-              </Button>
-            </div>
-          </>
-        }
+      <PoolForm
+        form={form}
+        notice={theirs.length > 0 && !update.busy && <ChangedMeanwhile differences={theirs} />}
+        changes={[
+          ...mine.map((it) => ({ key: it.key, sign: "→" as const, text: <DifferenceText it={it} /> })),
+          ...consequences(form.values, base),
+        ]}
+        empty={t("pools.nothingChanged")}
+        error={isConflict ? null : update.error}
+        curl={asCurl(updatePlatformPool, { path: { id }, body })}
+        verb={t("ui.save")}
+        cancel={{ to: "/admin/pools/$id", params: { id } }}
+        busy={update.busy}
+        nothing={Object.keys(body).length === 0 && t("pools.nothingChanged")}
       >
         <Section title={t("pools.fixedSection")} hint={t("pools.fixedHint")}>
           <PoolFacts it={pool} />
         </Section>
-        <Section title={t("pools.applicationsSection")} hint={t("pools.applicationsHint")}>
-          <ApplicationFields form={form} />
-        </Section>
-        <Section title={t("pools.workers")}>
-          <WorkerFields form={form} />
-        </Section>
-        <Section title={t("pools.factors")} hint={t("pools.factorsHint")}>
-          <FactorFields form={form} />
-        </Section>
-      </FormFrame>
+      </PoolForm>
     </>
   );
 }

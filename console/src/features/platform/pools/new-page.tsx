@@ -4,22 +4,16 @@ import { createPlatformPool } from "@/api/generated/operations";
 import { useAct, useLoaded } from "@/api/query";
 import { useText } from "@/i18n";
 import { useForm } from "@/lib/form";
-import { Button, ButtonLink } from "@/ui/button";
-import { Changes } from "@/ui/changes";
-import { CopyCurl } from "@/ui/copy";
-import { ErrorLine } from "@/ui/error";
 import { PageHead, Section } from "@/ui/page";
 import { notify } from "@/ui/toast";
-import { ApplicationFields, NameFields } from "./about-fields";
+import { NameFields } from "./about-fields";
 import { checkDraft } from "./check";
 import { bodyOf, draftOf, emptyDraft } from "./draft";
 import { useEffects } from "./effects";
-import { FactorFields } from "./factor-fields";
-import { FormFrame } from "./form-frame";
+import { PoolForm } from "./pool-form";
 import { everyPool } from "./queries";
 import { errorIn } from "./refused";
 import { SpecList } from "./spec-list";
-import { WorkerFields } from "./worker-fields";
 
 const route = getRouteApi("/_app/admin/pools/new");
 
@@ -50,27 +44,20 @@ export function NewPoolPage() {
   });
   const { values, errors } = form;
   const effects = useEffects()(values);
-  const isShown = Object.values(errors).some(Boolean);
   return (
     <>
       <PageHead title={t("pools.new")} up={{ label: t("pools.title"), link: { to: "/admin/pools" } }}>
         {model ? t("pools.newLike", { name: model.name }) : t("pools.newHint")}
       </PageHead>
-      <FormFrame
-        onSubmit={form.submit}
-        side={
-          <>
-            <Changes title={t("stock.whatItDoes")} empty={t("pools.nothingYet")} changes={effects} />
-            {create.error && !isShown && <ErrorLine error={create.error} />}
-            <div className="flex flex-wrap justify-end gap-2">
-              <CopyCurl command={asCurl(createPlatformPool, { body: bodyOf(values) })} />
-              <ButtonLink to="/admin/pools">{t("ui.cancel")}</ButtonLink>
-              <Button kind="primary" type="submit" busy={create.busy}>
-                {t("pools.create")}
-              </Button>
-            </div>
-          </>
-        }
+      <PoolForm
+        form={form}
+        changes={effects}
+        empty={t("pools.nothingYet")}
+        error={create.error}
+        curl={asCurl(createPlatformPool, { body: bodyOf(values) })}
+        verb={t("pools.create")}
+        cancel={{ to: "/admin/pools" }}
+        busy={create.busy}
       >
         <Section title={t("pools.nameSection")}>
           <NameFields form={form} />
@@ -82,16 +69,7 @@ export function NewPoolPage() {
             error={errorIn(errors, "gpu_specs")}
           />
         </Section>
-        <Section title={t("pools.applicationsSection")} hint={t("pools.applicationsHint")}>
-          <ApplicationFields form={form} />
-        </Section>
-        <Section title={t("pools.workers")}>
-          <WorkerFields form={form} />
-        </Section>
-        <Section title={t("pools.factors")} hint={t("pools.factorsHint")}>
-          <FactorFields form={form} />
-        </Section>
-      </FormFrame>
+      </PoolForm>
     </>
   );
 }
