@@ -202,6 +202,7 @@ const OPERATIONS: &[(&str, Scope, Scope)] = {
         // besides, each service checks the scope of what it tells
         ("stream", CatalogueRead, PlatformWrite),
         ("usage", UsageRead, PlatformWrite),
+        ("job-usage", UsageRead, PlatformWrite),
         ("quota", UsageRead, PlatformWrite),
         ("budget", UsageRead, PlatformWrite),
         ("audit", AuditRead, PlatformWrite),
@@ -230,6 +231,7 @@ const OPERATIONS: &[(&str, Scope, Scope)] = {
         ("platform-instances", PlatformRead, PlatformWrite),
         ("platform-isolation", PlatformRead, PlatformWrite),
         ("platform-job-audit", PlatformRead, PlatformWrite),
+        ("platform-job-usage", PlatformRead, PlatformWrite),
         ("platform-pools", PlatformRead, PlatformWrite),
         ("platform-quotas", PlatformRead, PlatformWrite),
         ("platform-ssh-sessions", PlatformRead, PlatformWrite),

@@ -221,6 +221,8 @@ fn routes() -> OpenApiRouter<AppState> {
         (name = "message queue", description = "Jobs by RabbitMQ"),
         (name = "webhooks", description = "Events of jobs as signed requests to endpoints of the tenant"),
         (name = "pools", description = "GPUs that run jobs, for administrators"),
+        (name = "usage", description = "What was used in a window of time"),
+        (name = "platform", description = "Jobs of all tenants, for administrators"),
         (name = "audit", description = "Who changed what, and who signed in"),
         (name = "internal", description = "For the other services of the platform"),
     )

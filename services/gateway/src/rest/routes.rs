@@ -100,7 +100,7 @@ pub(super) struct Route {
 }
 
 /// The collections under `/v1/` and their services. No other collection exists.
-const COLLECTIONS: [(&str, Service); 59] = [
+const COLLECTIONS: [(&str, Service); 61] = [
     ("sessions", Service::Identity),
     ("me", Service::Identity),
     ("tenants", Service::Identity),
@@ -156,6 +156,8 @@ const COLLECTIONS: [(&str, Service); 59] = [
     ("mq-dead", Service::Jobs),
     ("job-events", Service::Jobs),
     ("webhooks", Service::Jobs),
+    ("job-usage", Service::Jobs),
+    ("platform-job-usage", Service::Jobs),
     ("job-audit", Service::Jobs),
     ("platform-job-audit", Service::Jobs),
     ("pools", Service::Jobs),

@@ -20,7 +20,7 @@ use crate::{job::Kind, state::AppState};
 /// commits wait for each other: readers that wait look every 2 s.
 pub(crate) const OUTBOX: Outbox = Outbox { table: "usage_records", channel: "atelier_jobs_usage" };
 
-pub(crate) fn routes() -> OpenApiRouter<AppState> {
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(list_job_usage_feed))
 }
 

@@ -15,7 +15,7 @@ const PERIOD: Duration = Duration::from_secs(2);
 const FRESH: Duration = Duration::from_secs(60);
 
 /// Starts the worker `jobs.prices`, if the configuration names the stock service.
-pub(crate) fn start(state: &AppState, workers: &Workers) {
+pub(super) fn start(state: &AppState, workers: &Workers) {
     if state.stock.is_none() {
         return;
     }

@@ -17,7 +17,7 @@ pub(crate) struct Till {
     pub(crate) world: World,
     pub(crate) service: Service,
     gpu: Gpu,
-    pool: String,
+    pub(crate) pool: String,
     pub(crate) tenant: TenantId,
     pub(crate) member: Client,
     pub(crate) worker: Worker,
@@ -51,6 +51,11 @@ impl Till {
         })
         .await;
         conn.close().await.unwrap();
+    }
+
+    /// From now on the stock service does not answer.
+    pub(crate) fn gpu_away(&self) {
+        self.gpu.set_away(true);
     }
 
     pub(crate) async fn execute(&self, sql: &'static str) {
@@ -342,7 +347,7 @@ async fn an_attempt_keeps_the_price_and_the_factor_of_its_assignment() {
 #[tokio::test]
 async fn nothing_is_charged_while_the_price_is_not_known() {
     let till = Till::new().await;
-    till.gpu.set_away(true);
+    till.gpu_away();
     till.execute("delete from jobs.pool_prices").await;
     let job = till.submit(json!({})).await;
     let work = till.work().await;
@@ -418,7 +423,7 @@ async fn a_limit_that_cannot_be_compared_is_refused() {
     ] {
         assert_eq!(refused(&till, change).await.body["errors"][0]["pointer"], pointer);
     }
-    till.gpu.set_away(true);
+    till.gpu_away();
     till.execute("delete from jobs.pool_prices").await;
     let unknown = refused(&till, limit("1", "USD")).await;
     assert_eq!(unknown.body["errors"][0]["pointer"], "/max_cost");

@@ -59,6 +59,7 @@ mod training;
 mod training_costs;
 mod unreadable;
 mod uploads;
+mod usage_reports;
 mod webhooks;
 mod workers;
 mod world;

@@ -18,7 +18,7 @@ const FEED: &str = "changes for other services, deleted with age: ids only";
 const REQUESTS: &str = "repeated requests of administrators and services are recognized for a day";
 
 /// Tables that keep something of a tenant.
-const KEPT: [(&str, &str); 34] = [
+const KEPT: [(&str, &str); 37] = [
     ("gpu.admin_actions", ADMINISTRATORS),
     ("gpu.audit_chains", AUDIT),
     ("gpu.audit_entries", AUDIT),
@@ -40,10 +40,13 @@ const KEPT: [(&str, &str); 34] = [
     ("jobs.audit_chains", AUDIT),
     ("jobs.audit_entries", AUDIT),
     ("jobs.audit_origins", AUDIT),
+    ("jobs.charges", MONEY),
     ("jobs.idempotency_keys", REQUESTS),
     ("jobs.pool_changes", FEED),
     ("jobs.pools", "a pool of the platform, and who paid for its workers"),
     ("jobs.tenants", STATE),
+    ("jobs.usage_changes", MONEY),
+    ("jobs.usage_days", MONEY),
     ("jobs.usage_records", MONEY),
     ("stock.claim_waits", "who has asked for a unit, forgotten within an hour: ids only"),
     ("stock.unit_holders", "who has held which unit, which proves what was charged: ids and times"),
@@ -57,9 +60,10 @@ const KEPT: [(&str, &str); 34] = [
 
 /// Tables with a tenant in which the tenant of this test has nothing: they are emptied by the statements beside those of the
 /// others, or hold what only administrators and workers put there.
-const EMPTY: [&str; 9] = [
+const EMPTY: [&str; 10] = [
     "identity.operations",
     "identity.removed_members",
+    "jobs.usage_changes",
     "jobs.usage_records",
     "stock.audit_chains",
     "stock.audit_entries",
@@ -158,8 +162,15 @@ async fn nothing_is_left_of_a_deleted_tenant_but_what_is_listed() {
     // what is kept says nothing about what the tenant has done with it
     let instances = rows["gpu.instances"].join("\n");
     assert!(!instances.contains("alpha") && instances.contains("\"name\": \"deleted\""), "{instances}");
-    let money =
-        ["gpu.runs", "gpu.usage_records", "gpu.usage_days", "jobs.usage_records", "stock.unit_holders"];
+    let money = [
+        "gpu.runs",
+        "gpu.usage_records",
+        "gpu.usage_days",
+        "jobs.charges",
+        "jobs.usage_days",
+        "jobs.usage_records",
+        "stock.unit_holders",
+    ];
     for table in money {
         assert!(rows[table].iter().all(|row| !row.contains("alpha")), "{:?}", rows[table]);
     }

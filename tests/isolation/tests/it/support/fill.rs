@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::Tenant;
 
 /// With `{tenant}`, `{job}` and `{bucket}` of the tenant.
-const STATEMENTS: [&str; 22] = [
+const STATEMENTS: [&str; 25] = [
     "insert into gpu.allowances (tenant_id, issuer, version, currency) values ({tenant}, 'isolation', 1, 'EUR')",
     "insert into gpu.idle_watches (id, tenant_id, reset_at)
      select id, {tenant}, now() from gpu.instances where tenant_id = {tenant} on conflict do nothing",
@@ -29,6 +29,9 @@ const STATEMENTS: [&str; 22] = [
     "insert into jobs.attempt_members (job_id, attempt, rank, worker_id, tenant_id)
      values ({job}, 9, 0, gen_random_uuid(), {tenant})",
     "insert into jobs.budget_holds (tenant_id, code) values ({tenant}, 'budget_exhausted')",
+    "insert into jobs.charges (job_id, attempt, tenant_id, pool_id, kind, application, gpu_spec, currency, price_per_hour,
+         assigned_at, uncharged_seconds)
+     select {job}, 9, {tenant}, id, 'batch', 'x', 'small', 'EUR', 1, now(), 1 from jobs.pools limit 1",
     "insert into jobs.checkpoints (job_id, attempt, slot, tenant_id, step, sha256, bytes)
      values ({job}, 9, 0, {tenant}, 1, sha256('x'), 1)",
     "insert into jobs.group_nodes (pool_id, tenant_id, group_name, node)
@@ -43,6 +46,11 @@ const STATEMENTS: [&str; 22] = [
     "insert into jobs.progress (job_id, tenant_id, attempt, phase, step, steps) values ({job}, {tenant}, 9, 'working', 1, 2)",
     "insert into jobs.request_numbers (tenant_id, req_no, job_id, content)
      values ({tenant}, gen_random_uuid(), {job}, '')",
+    "insert into jobs.usage_changes (tenant_id, day, pool_id, kind, application, gpu_spec, charge, currency, seconds, amount,
+         attempts)
+     select {tenant}, '2026-01-01', id, 'batch', 'x', 'small', 'charged', 'EUR', 1, 1, 1 from jobs.pools limit 1",
+    "insert into jobs.usage_days (tenant_id, day, pool_id, kind, application, gpu_spec, charge, currency, seconds, amount, attempts)
+     select {tenant}, '2026-01-02', id, 'batch', 'x', 'small', 'charged', 'EUR', 1, 1, 1 from jobs.pools limit 1",
     "insert into jobs.webhook_deliveries (id, webhook_id, tenant_id, message_id, type, body, wake_at)
      select gen_random_uuid(), id, {tenant}, 'x', 'job.submitted', '{}', null from jobs.webhooks where tenant_id = {tenant}",
     "insert into stock.unit_holders (unit_id, instance_id, tenant_id, claimed_at)
