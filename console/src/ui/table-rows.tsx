@@ -2,7 +2,7 @@ import { clsx } from "clsx";
 import { ArrowDown, ArrowUp } from "lucide-react";
 import type { ReactNode } from "react";
 import { useNarrow } from "@/lib/narrow";
-import type { TableProps } from "./table";
+import type { TableProps } from "./table-props";
 
 type Rows<Item> = TableProps<Item> & {
   /** The tracks of the grid, which all rows have. */
