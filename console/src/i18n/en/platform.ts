@@ -20,7 +20,7 @@ export const platform = {
   comma: ", ",
   noLimit: "no limit",
   ofLimit: "of {limit}",
-  atLeast: "at least {count}",
+  atLeast: "at least {number}",
   ofBudget: "{percent} % of {budget}",
   noBudget: "no budget",
   dayCost: "{day}: {cost}",

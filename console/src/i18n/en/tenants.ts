@@ -143,7 +143,6 @@ export const tenants = {
   limitGpus: "GPUs in use",
   limitCost: "Cost per hour",
   limitCostIn: "Cost per hour ({currency})",
-  costOf: "{used} of {limit}",
   costNoLimit: "{used}, no limit",
   rateNow: "{rate} an hour now.",
   noRate: "Nothing runs now.",

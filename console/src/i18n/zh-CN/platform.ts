@@ -22,7 +22,7 @@ export const platform: Full["platform"] = {
   comma: "、",
   noLimit: "不限",
   ofLimit: "/ {limit}",
-  atLeast: "至少 {count}",
+  atLeast: "至少 {number}",
   ofBudget: "{budget} 的 {percent}%",
   noBudget: "无预算",
   dayCost: "{day}：{cost}",

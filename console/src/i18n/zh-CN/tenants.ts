@@ -121,7 +121,6 @@ export const tenants: Full["tenants"] = {
   limitGpus: "使用中的 GPU",
   limitCost: "每小时费用",
   limitCostIn: "每小时费用（{currency}）",
-  costOf: "{used} / {limit}",
   costNoLimit: "{used}，不限",
   rateNow: "当前每小时 {rate}。",
   noRate: "当前没有运行中的实例。",

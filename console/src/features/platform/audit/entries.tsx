@@ -35,18 +35,18 @@ export function EntryTable({
       width: "9rem",
       cell: ({ at }) => <span className="num text-sm">{seconds(at)}</span>,
     },
-    { key: "who", label: t("audit.who"), width: "minmax(8rem, 1fr)", cell: (row) => <Who item={row} /> },
+    { key: "who", label: t("audit.who"), width: "minmax(8rem, 0.9fr)", cell: (row) => <Who item={row} /> },
     {
       key: "what",
       label: t("audit.what"),
-      width: "minmax(14rem, 2fr)",
+      width: "minmax(14rem, 2.3fr)",
       cell: (row) => <What item={row} />,
     },
     { key: "status", label: t("audit.status"), width: "3.5rem", cell: (row) => <Status item={row} /> },
     {
       key: "from",
       label: t("audit.from"),
-      width: "8rem",
+      width: "7.25rem",
       cell: ({ address }) => (
         <span className="block truncate font-mono text-ink-2 text-xs">{address ?? "–"}</span>
       ),

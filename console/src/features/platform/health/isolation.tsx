@@ -15,7 +15,7 @@ export function Isolation() {
         {datacenters.map((it) => (
           <li
             key={it.datacenter}
-            className="grid gap-x-4 border-line border-b px-4 py-2 last:border-b-0 md:grid-cols-[10rem_14rem_minmax(0,1fr)]"
+            className="grid gap-x-4 border-line border-b px-4 py-2 last:border-b-0 md:grid-cols-[10rem_19rem_minmax(0,1fr)]"
           >
             <span className="font-medium">{it.datacenter}</span>
             <StateMark mark={it.refusing === 0 ? "runs" : it.running === 0 ? "rests" : "moves"}>

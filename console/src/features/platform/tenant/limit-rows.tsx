@@ -12,6 +12,8 @@ export type LimitRow =
       limit: number | null;
       /** Undefined before it is read, null if it cannot be told. */
       used: number | null | undefined;
+      /** Plain numbers if it is absent. */
+      write?: (value: number) => string;
     };
 
 /** What is used of each limit. */
@@ -51,7 +53,7 @@ export function LimitRows({
                   <span className="text-ink-3">
                     {row.limit === null
                       ? `· ${noLimit ?? t("platform.noLimit")}`
-                      : t("platform.ofLimit", { limit: row.limit })}
+                      : t("platform.ofLimit", { limit: row.write?.(row.limit) ?? row.limit })}
                   </span>
                 </dd>
               </>
@@ -69,9 +71,10 @@ function Used({ row, isWhole }: { row: Extract<LimitRow, { limit: number | null 
   if (row.used === undefined || row.used === null)
     return <span title={row.used === null ? t("tenants.usedUnknown") : undefined}>–</span>;
   const isOver = row.limit !== null && row.used > row.limit;
+  const write = row.write ?? number;
   return (
     <span className={clsx(isOver && "font-medium text-vermilion")}>
-      {isWhole ? number(row.used) : t("platform.atLeast", { count: row.used })}
+      {isWhole ? write(row.used) : t("platform.atLeast", { number: write(row.used) })}
     </span>
   );
 }

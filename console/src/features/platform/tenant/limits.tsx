@@ -7,6 +7,7 @@ import { useLoaded } from "@/api/query";
 import { gpuTitle } from "@/domain/instances/gpu";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
+import { parseAmount, toDecimal } from "@/lib/money";
 import { Button } from "@/ui/button";
 import { ActionMenu } from "@/ui/menu";
 import { Section } from "@/ui/page";
@@ -129,10 +130,9 @@ function Quota({ it, onOpen }: Part) {
           ...(costs.length > 0
             ? costs.map(([currency, limit]) => ({
                 label: t("tenants.limitCost"),
-                text: t("tenants.costOf", {
-                  used: use && use.rate.size > 0 ? total(use.rate) : money("0", currency),
-                  limit: money(limit, currency),
-                }),
+                limit: Number(limit),
+                used: use && Number(toDecimal(use.rate.get(currency) ?? parseAmount("0"))),
+                write: (value: number) => money(String(value), currency),
               }))
             : [
                 {
