@@ -7,11 +7,16 @@ const cents = (text: string) => Number(/\$([\d,]+\.\d\d)/.exec(text)?.[1]?.repla
 
 const table = (page: Page, by: string) => page.getByRole("table", { name: `Usage by ${by}` });
 
+const jobTable = (page: Page, by: string) => page.getByRole("table", { name: `Jobs by ${by}` });
+
 async function shownSum(page: Page, by: string) {
   const rows = table(page, by).getByRole("row").filter({ hasText: "$" });
   await expect(rows.first()).toBeVisible();
   return (await rows.allTextContents()).reduce((sum, text) => sum + cents(text), 0);
 }
+
+/** The sum in words, of the first day of a month. */
+const sentence = (page: Page) => page.getByText(/^\$[\d.,]+ from \w{3} 1 /);
 
 const total = async (page: Page) => cents((await page.getByText(/^Together \$/).textContent()) ?? "");
 
@@ -27,9 +32,7 @@ test("each table adds up to the sum, and the file does to the last digit", async
   const sum = await total(page);
   expect(sum).toBeGreaterThan(0);
   expect(await shownSum(page, "Day")).toBe(sum);
-  await expect(page.getByText(/^\$[\d.]+ from Thu 1 Oct to|^\$[\d.]+ from \w{3} 1 /)).toContainText(
-    `$${(sum / 100).toFixed(2)}`,
-  );
+  await expect(sentence(page)).toContainText(`$${(sum / 100).toFixed(2)} for instances`);
   for (const by of ["GPU", "Instance", "Kind"]) {
     await choose(page, by);
     await expect(table(page, by)).toBeVisible();
@@ -76,14 +79,93 @@ test("what is not in the sum is said, and an empty studio learns what would cost
   await as("jonas");
   await page.goto("/usage");
   await expect(page.getByText(/About \$[\d.]+ a month at today's sizes/)).toBeVisible();
-  await expect(
-    page.getByText("Their costs count neither here nor in the budget.", { exact: false }),
-  ).toBeVisible();
+  await expect(page.getByText("Instances count in it. Jobs and storages do not.")).toBeVisible();
   await page.request.post("/mock/change", { data: { empty: true } });
   await page.reload();
   await expect(page.getByText("Nothing was used", { exact: true })).toBeVisible();
   await expect(page.getByRole("img", { name: /^Cost by day .*: nothing\.$/ })).toBeVisible();
   await accessible(page);
+  await choose(page, "Jobs");
+  await expect(page.getByText("No job has run", { exact: true })).toBeVisible();
+  await expect(page.getByRole("link", { name: "Make pictures" })).toHaveAttribute("href", "/jobs/new");
+});
+
+test("jobs stand beside instances: both add up to the sum, in words and in the chart", async ({
+  page,
+  as,
+}) => {
+  await as("mira");
+  await page.goto("/usage?period=last-month");
+  const ofInstances = await total(page);
+  await choose(page, "Jobs");
+  await expect(page).toHaveURL("/usage?period=last-month&of=jobs");
+  await expect(jobTable(page, "Day")).toBeVisible();
+  const ofJobs = await total(page);
+  expect(ofJobs).toBeGreaterThan(0);
+  const text = (await sentence(page).textContent()) ?? "";
+  expect(cents(text)).toBe(ofInstances + ofJobs);
+  expect(text).toContain(`$${(ofJobs / 100).toFixed(2)} for jobs`);
+  const chart = page.getByRole("img", { name: /^Cost by day/ });
+  await expect(chart).toHaveAccessibleName(
+    new RegExp(`\\$${(ofJobs / 100).toFixed(2).replace(".", "\\.")}$`),
+  );
+  for (const by of ["Kind", "Pool", "GPU", "Charge"]) {
+    await choose(page, by);
+    await expect(jobTable(page, by)).toBeVisible();
+    expect(await total(page)).toBe(ofJobs);
+    const rows = jobTable(page, by).getByRole("row").filter({ hasText: "$" });
+    const shown = await rows.allTextContents();
+    expect(shown.reduce((sum, row) => sum + cents(row), 0)).toBe(ofJobs);
+  }
+  await accessible(page);
+  // the other table has its own groupings
+  await choose(page, "Instances");
+  await expect(page).toHaveURL("/usage?period=last-month");
+  await expect(table(page, "Day")).toBeVisible();
+});
+
+test("what of jobs was not charged stands apart, with its reason, in the table and the file", async ({
+  page,
+  as,
+}) => {
+  await as("jonas");
+  await page.goto("/usage?period=last-month&of=jobs&by=charge");
+  const row = (name: string) =>
+    jobTable(page, "Charge").getByRole("row").filter({ hasText: name }).filter({ hasText: "$" });
+  await expect(row("Charged")).toContainText(/\d h/);
+  for (const reason of ["Loading", "The worker was lost", "The job failed"])
+    await expect(row(reason)).toContainText("$0.00");
+  await expect(page.getByText(/· Not charged [\d.]+ h/)).toBeVisible();
+  const waits = page.waitForEvent("download");
+  await page.getByRole("button", { name: "CSV" }).click();
+  const file = await waits;
+  expect(file.suggestedFilename()).toMatch(/^job-usage_\d{4}-\d\d-01_\d{4}-\d\d-\d\d_charge\.csv$/);
+  const [head, ...lines] = (await readFile(await file.path(), "utf8")).trim().split("\r\n");
+  expect(head).toBe("charge,attempts,seconds,uncharged_seconds,amount,currency");
+  const last = lines.pop()?.split(",") ?? [];
+  const amounts = lines.map((line) => exact(line.split(",").at(-2) ?? ""));
+  expect(amounts.reduce((all, one) => all + one, 0n)).toBe(exact(last[4] ?? ""));
+  expect(lines.filter((line) => !line.startsWith("charged")).every((line) => line.endsWith(",0,USD"))).toBe(
+    true,
+  );
+  await page.setViewportSize({ width: 390, height: 780 });
+  await accessible(page);
+  await fits(page);
+});
+
+test("the curl line asks for the table that is shown", async ({ page, as }) => {
+  await as("mira");
+  await page.addInitScript(() => {
+    navigator.clipboard.writeText = async (text) => {
+      document.body.dataset.copied = text;
+    };
+  });
+  await page.goto("/usage?of=jobs&by=pool");
+  await page.getByRole("button", { name: "Copy as curl" }).click();
+  await expect(page.locator("body")).toHaveAttribute("data-copied", /\/v1\/job-usage\?.*group_by=pool/);
+  await choose(page, "Instances");
+  await page.getByRole("button", { name: "Copy as curl" }).click();
+  await expect(page.locator("body")).toHaveAttribute("data-copied", /\/v1\/usage\?.*group_by=day/);
 });
 
 test("a spent budget says what was stopped, until when, and who can help", async ({ page, as }) => {

@@ -70,6 +70,7 @@ export function change(
     world.storages = [];
     world.registryCredentials = [];
     world.jobs.kept = [];
+    world.jobs.past = [];
     world.models = [];
     world.deployments = [];
     world.events = [];

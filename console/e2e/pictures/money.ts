@@ -26,6 +26,15 @@ export const money: Picture[] = [
   { name: "usage-last-month-gpu", path: "/usage?period=last-month&by=spec", person: "mira" },
   { name: "usage-instances", path: "/usage?period=7d&by=instance", person: "mira" },
   { name: "usage-own", path: "/usage?period=own&from=2026-09-01&to=2026-11-20&by=kind", person: "jonas" },
+  { name: "usage-jobs", path: "/usage?of=jobs", person: "mira" },
+  { name: "usage-jobs-charge", path: "/usage?period=last-month&of=jobs&by=charge", person: "mira" },
+  { name: "usage-jobs-pool", path: "/usage?period=7d&of=jobs&by=pool", person: "jonas" },
+  {
+    name: "usage-jobs-empty",
+    path: "/usage?of=jobs",
+    person: "mira",
+    open: (page) => change(page, { empty: true }),
+  },
   { name: "usage-empty", path: "/usage", person: "mira", open: (page) => change(page, { empty: true }) },
   { name: "usage-limits", path: "/usage/limits", person: "mira" },
   {

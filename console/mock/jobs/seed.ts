@@ -10,6 +10,7 @@ import type {
 import { makeId, makeSortedId } from "../ids.ts";
 import { eventOf, filesOf } from "./make.ts";
 import { trainingsSeed } from "./training-seed.ts";
+import { pastUsage } from "./usage-seed.ts";
 import { amount, factors, type JobsWorld, type KeptJob, workOf } from "./world.ts";
 
 const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString();
@@ -291,5 +292,5 @@ export function jobsSeed(tenant: TenantId, prices: Record<string, string>): Jobs
       },
     ];
   const told = kept.flatMap((it) => it.events).sort((a, b) => Date.parse(a.time) - Date.parse(b.time));
-  return { kept, events: told, pools, prices };
+  return { kept, events: told, pools, prices, past: pastUsage(tenant, pools) };
 }

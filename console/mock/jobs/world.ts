@@ -8,6 +8,7 @@ import type {
   UsablePool,
 } from "../../src/api/generated/types";
 import type { Lesson } from "./training.ts";
+import type { PastUsage } from "./usage-seed.ts";
 
 /** A job with what the API does not tell of it. */
 export interface KeptJob {
@@ -35,6 +36,8 @@ export interface JobsWorld {
   pools: UsablePool[];
   /** What an hour costs, by specification. */
   prices: Record<string, string>;
+  /** What jobs cost that are not known any more. */
+  past: PastUsage[];
 }
 
 export const factors = { urgent: 1.5, ordinary: 1, background: 0.4 };

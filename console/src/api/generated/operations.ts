@@ -111,6 +111,7 @@ import type {
   PageInvitation,
   PageJobAttempt,
   PageJobEvent,
+  PageJobUsageGroup,
   PageLinkedAccount,
   PageMember,
   PageMembership,
@@ -894,6 +895,9 @@ export const listJobEvents = /* @__PURE__ */ operation<{ path: { id: JobId }; qu
 /** Lists or follows what happened to a job. */
 export const listJobEventsStream = /* @__PURE__ */ stream<{ path: { id: JobId }; query?: { type?: JobEventType; limit?: number; cursor?: string; after?: string }; headers?: { "Last-Event-ID"?: string } }, JobEvent>("GET", "/v1/jobs/{id}/events");
 
+/** Lists what the tenant's jobs cost in a window, by day, kind, application, pool, GPU specification, or whether it was charged. */
+export const listJobUsage = /* @__PURE__ */ operation<{ query?: { from?: Timestamp; to?: Timestamp; group_by?: "day" | "kind" | "application" | "pool" | "spec" | "charge"; limit?: number; cursor?: string } }, PageJobUsageGroup>("GET", "/v1/job-usage");
+
 /** Lists the jobs of the tenant, newest first unless `sort` says otherwise. */
 export const listJobs = /* @__PURE__ */ operation<{ query?: { state?: JobState[]; kind?: JobKind; level?: JobLevel; application?: string; group?: string; req_no?: string; sort?: "created_at" | "-created_at" | "ended_at" | "-ended_at" | "cost" | "-cost"; fields?: string; include?: "total"[]; limit?: number; cursor?: string } }, CountedPageJob>("GET", "/v1/jobs");
 
@@ -932,6 +936,9 @@ export const listPlatformInstances = /* @__PURE__ */ operation<{ query?: { tenan
 
 /** Lists who submitted and cancelled jobs of a tenant, or changed pools, newest first. For administrators. */
 export const listPlatformJobAuditEntries = /* @__PURE__ */ operation<{ query?: { tenant_id?: TenantId; user_id?: UserId; by?: "person" | "service"; operation?: string; from?: Timestamp; to?: Timestamp; limit?: number; cursor?: string } }, PageAuditEntry>("GET", "/v1/platform-job-audit");
+
+/** Lists what the jobs of all tenants cost in a window. For administrators. */
+export const listPlatformJobUsage = /* @__PURE__ */ operation<{ query?: { tenant_id?: TenantId; from?: Timestamp; to?: Timestamp; group_by?: "tenant" | "day" | "kind" | "application" | "pool" | "spec" | "charge"; limit?: number; cursor?: string } }, PageJobUsageGroup>("GET", "/v1/platform-job-usage");
 
 /** The newest log lines of the platform's processes */
 export const listPlatformLogs = /* @__PURE__ */ operation<{ query?: { module?: string; level?: LogLevel; request_id?: string; limit?: number } }, PlatformLogs>("GET", "/v1/platform/logs");

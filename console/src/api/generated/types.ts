@@ -1945,6 +1945,30 @@ export interface JobQuote {
 /** State of a job. */
 export type JobState = "queued" | "assigned" | "running" | "cancelling" | "succeeded" | "failed" | "cancelled" | "expired";
 
+/**
+ * What the attempts of a group cost in the window. Charged work that began before it or went on after it counts with its part
+ * inside.
+ */
+export interface JobUsageGroup {
+  /**
+   * Day in UTC (`2026-01-31`), kind, name of the application or of the GPU specification, id of the pool or tenant, or `charged`,
+   * `open` or the reason why it is not charged. The application is empty for jobs that were deleted before there were reports.
+   */
+  group: string;
+  /** Charged seconds. */
+  seconds: number;
+  /** What they cost. The amounts of windows that follow each other sum up to those of the attempts. */
+  amount: string;
+  /** Currency (ISO 4217); null of attempts whose price was not known. */
+  currency: string | null;
+  /** Seconds of ended attempts that cost nothing: loading, and work that is not charged. */
+  uncharged_seconds: number;
+  /** How many attempts that were assigned in the window have ended. Grouped by `charge`, those with charged seconds are `charged`. */
+  attempts: number;
+  /** How many of those that were assigned in the window have not ended. What they cost is decided at their end. */
+  open_attempts: number;
+}
+
 /** Another way to run a job: with a higher level, or in another pool. */
 export interface JobsAlternative {
   /** Name of the pool. */
@@ -3082,6 +3106,19 @@ export interface PageJobAttempt {
 export interface PageJobEvent {
   /** Items in the order of the list. */
   items: JobEvent[];
+  /** Send it as `cursor` to get the next page; null at the end. */
+  next_cursor: string | null;
+  /**
+   * Ids of items of this page that exist and whose stored records cannot be read. Report them to an administrator of the
+   * platform.
+   */
+  unreadable: string[];
+}
+
+/** One page of a list. */
+export interface PageJobUsageGroup {
+  /** Items in the order of the list. */
+  items: JobUsageGroup[];
   /** Send it as `cursor` to get the next page; null at the end. */
   next_cursor: string | null;
   /**

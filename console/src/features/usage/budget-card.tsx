@@ -48,6 +48,7 @@ export function BudgetCard({ budget }: { budget: Budget | null }) {
         <p className="mt-1 text-ink-3 text-xs">
           <Outlook budget={budget} />
         </p>
+        <p className="mt-1 text-ink-3 text-xs">{t("usage.budgetJobs")}</p>
       </Panel>
     </Section>
   );

@@ -1,28 +1,44 @@
-import type { UsageGroup } from "@/api/generated/types";
 import { type Amount, parseAmount } from "@/lib/money";
+import type { Costs } from "./report";
 
 export interface Bar {
   day: string;
+  /** Of each of the reports. */
+  parts: Amount[];
   amount: Amount;
 }
 
 export interface Bars {
   bars: Bar[];
   highest: Bar;
+  /** Of each of the reports. */
+  sums: Amount[];
   sum: Amount;
 }
 
-/** What each day of the period cost in one currency. */
-export function barsOf(slots: readonly string[], days: readonly UsageGroup[], currency: string): Bars {
-  const known = new Map(
-    days.filter((it) => it.currency === currency).map((it) => [it.group, parseAmount(it.amount)]),
+const added = (amounts: readonly Amount[]) => amounts.reduce((sum, amount) => sum + amount, 0n);
+
+/** What each day of the period cost in one currency, by reports that are stacked. */
+export function barsOf(
+  slots: readonly string[],
+  reports: readonly (readonly Costs[])[],
+  currency: string,
+): Bars {
+  const known = reports.map(
+    (days) =>
+      new Map(days.filter((it) => it.currency === currency).map((it) => [it.group, parseAmount(it.amount)])),
   );
-  const bars = slots.map((day) => ({ day, amount: known.get(day) ?? 0n }));
+  const bars = slots.map((day) => {
+    const parts = known.map((days) => days.get(day) ?? 0n);
+    return { day, parts, amount: added(parts) };
+  });
   const highest = bars.reduce((most, bar) => (bar.amount > most.amount ? bar : most), {
     day: slots[0] ?? "",
+    parts: [],
     amount: 0n,
   });
-  return { bars, highest, sum: bars.reduce((sum, bar) => sum + bar.amount, 0n) };
+  const sums = reports.map((_, i) => added(bars.map((bar) => bar.parts[i] ?? 0n)));
+  return { bars, highest, sums, sum: added(sums) };
 }
 
 /** Only for the height of bars: what is said in figures stays exact. */

@@ -1,26 +1,31 @@
 import { clsx } from "clsx";
 import { type PointerEvent, useState } from "react";
-import type { UsageGroup } from "@/api/generated/types";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
 import { isSome } from "@/lib/money";
 import { asNumber, barsOf, labelled, topOf } from "./chart-axis";
 import { dayOf, daysOf, type Window } from "./period";
-import type { Forecast } from "./report";
+import type { Costs, Forecast } from "./report";
 
 interface Props {
   window: Window;
-  days: readonly UsageGroup[];
+  instances: readonly Costs[];
+  jobs: readonly Costs[];
   currency: string;
   forecast: Forecast | null;
 }
 
+/** Of instances, which stand below, and jobs. */
+const colours = ["bg-ultra", "bg-viridian"];
+
 /** A bar a day, as high as what it cost; days ahead are outlines of what they may. */
-export default function CostChart({ window, days, currency, forecast }: Props) {
+export default function CostChart({ window, instances, jobs, currency, forecast }: Props) {
   const { t, language } = useText();
   const { money, utcDay, clock } = useFormat();
   const [at, setAt] = useState<number | null>(null);
-  const { bars, highest, sum } = barsOf(daysOf(window), days, currency);
+  const { bars, highest, sums, sum } = barsOf(daysOf(window), [instances, jobs], currency);
+  const names = [t("usage.instances"), t("usage.jobs")];
+  const hasBoth = sums.every(isSome);
   const today = dayOf(window.to - 1);
   const isOver = window.to >= window.end;
   const perDay = forecast ? asNumber(forecast.perDay) : 0;
@@ -33,15 +38,22 @@ export default function CostChart({ window, days, currency, forecast }: Props) {
   };
   const bounds = { from: utcDay(bars[0]?.day ?? ""), to: utcDay(bars.at(-1)?.day ?? "") };
   const most = { amount: money(highest.amount, currency), day: utcDay(highest.day) };
-  const label = isSome(sum)
-    ? t("usage.chartLabel", { ...bounds, sum: money(sum, currency), most: most.amount, day: most.day })
-    : t("usage.chartEmpty", bounds);
+  const of = (parts: readonly bigint[]) =>
+    parts.map((part, i) => t("usage.partOf", { name: names[i] ?? "", amount: money(part, currency) }));
+  const label = !isSome(sum)
+    ? t("usage.chartEmpty", bounds)
+    : [
+        t("usage.chartLabel", { ...bounds, sum: money(sum, currency), most: most.amount, day: most.day }),
+        ...(hasBoth ? of(sums) : []),
+      ].join(" · ");
   const readout = () => {
     const bar = at === null ? undefined : bars[at];
     if (!bar) return isSome(sum) ? t("usage.highest", most) : null;
-    const { day, amount } = bar;
+    const { day, amount, parts } = bar;
     if (day > today) return `${utcDay(day)} · ${t("usage.ahead")}`;
-    const cost = isSome(amount) ? money(amount, currency) : t("usage.noUse");
+    const cost = !isSome(amount)
+      ? t("usage.noUse")
+      : [money(amount, currency), ...(parts.every(isSome) ? of(parts) : [])].join(" · ");
     const time = clock(new Date(window.to).toISOString());
     const until = day === today && !isOver ? ` · ${t("usage.upTo", { time })}` : "";
     return `${utcDay(day)} · ${cost}${until}`;
@@ -49,7 +61,7 @@ export default function CostChart({ window, days, currency, forecast }: Props) {
   return (
     <figure className="px-4 pt-3 pb-2">
       <figcaption className="num flex min-h-5 flex-wrap justify-between gap-x-4 text-sm">
-        <span className="text-ink-3">{t("usage.utc")}</span>
+        {hasBoth ? <Legend names={names} /> : <span className="text-ink-3">{t("usage.utc")}</span>}
         <span className="text-ink-2">{readout()}</span>
       </figcaption>
       <div className="mt-2 grid grid-cols-[auto_minmax(0,1fr)] gap-x-2">
@@ -64,7 +76,7 @@ export default function CostChart({ window, days, currency, forecast }: Props) {
           <span className="absolute inset-x-0 top-0 border-line border-t" />
           <span className="absolute inset-x-0 top-1/2 border-line border-t" />
           <div className="absolute inset-0 flex">
-            {bars.map(({ day, amount }, i) => (
+            {bars.map(({ day, parts }, i) => (
               <span
                 key={day}
                 className={clsx(
@@ -76,12 +88,9 @@ export default function CostChart({ window, days, currency, forecast }: Props) {
                 {day > today ? (
                   forecast && <Ahead height={height(perDay)} />
                 ) : (
-                  <span
-                    className={clsx(
-                      "block w-full rounded-t-[2px] bg-ultra",
-                      day === today && !isOver && "opacity-60",
-                    )}
-                    style={{ height: height(asNumber(amount)) }}
+                  <Stack
+                    heights={parts.map((part) => height(asNumber(part)))}
+                    isOpen={day === today && !isOver}
                   />
                 )}
               </span>
@@ -92,6 +101,38 @@ export default function CostChart({ window, days, currency, forecast }: Props) {
         <Labels days={bars.map((bar) => bar.day)} language={language} />
       </div>
     </figure>
+  );
+}
+
+function Legend({ names }: { names: readonly string[] }) {
+  return (
+    <span className="flex gap-x-4 text-ink-2">
+      {names.map((name, i) => (
+        <span key={name} className="flex items-center gap-1.5">
+          <span className={clsx("block size-2.5 rounded-[2px]", colours[i])} aria-hidden="true" />
+          {name}
+        </span>
+      ))}
+    </span>
+  );
+}
+
+/** The parts of a day, the first below. */
+function Stack({ heights, isOpen }: { heights: readonly string[]; isOpen: boolean }) {
+  return (
+    <span
+      className={clsx(
+        "flex h-full w-full flex-col-reverse [&>:last-child]:rounded-t-[2px]",
+        isOpen && "opacity-60",
+      )}
+    >
+      {heights.map((height, i) =>
+        height === "0%" ? null : (
+          // biome-ignore lint/suspicious/noArrayIndexKey: its place is what it is
+          <span key={i} className={clsx("block w-full", colours[i])} style={{ height }} />
+        ),
+      )}
+    </span>
   );
 }
 

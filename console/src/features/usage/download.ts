@@ -1,21 +1,23 @@
 import { useState } from "react";
-import type { UsageGroup } from "@/api/generated/types";
 import type { useLoadedPages } from "@/api/query";
 import { useText } from "@/i18n";
 import { download } from "@/lib/download";
 import { describe } from "@/ui/error";
 import { notify } from "@/ui/toast";
-import type { Grouping } from "./choices";
-import { csvOf } from "./csv";
+import { type Columns, csvOf } from "./csv";
 import { DAY, dayOf } from "./period";
 import type { Report } from "./queries";
-import { sorted } from "./report";
+import { type Costs, sorted } from "./report";
 
 /** The pages that are here, and how to get the next one. */
-type Pages = ReturnType<typeof useLoadedPages<Report, readonly unknown[], unknown>>;
+type Pages<Group> = ReturnType<typeof useLoadedPages<Report<Group>, readonly unknown[], unknown>>;
 
 /** The whole table as a file, with the rows that are not in the page yet. */
-export function useCsv(list: Pages, by: Grouping, nameOf: (group: UsageGroup) => string | null) {
+export function useCsv<Figure extends string, Group extends Costs & Record<Figure, number>>(
+  list: Pages<Group>,
+  name: string,
+  columns: Columns<Figure, Group>,
+) {
   const { t } = useText();
   const [busy, setBusy] = useState(false);
   const make = async () => {
@@ -32,10 +34,10 @@ export function useCsv(list: Pages, by: Grouping, nameOf: (group: UsageGroup) =>
     const days = `${dayOf(from)}_${dayOf(Math.min(end - DAY, to - 1))}`;
     const groups = sorted(
       pages.flatMap((page) => page.groups),
-      by,
+      columns.by,
       true,
     );
-    download(`usage_${days}_${by}.csv`, "text/csv", csvOf(groups, by, nameOf));
+    download(`${name}_${days}_${columns.by}.csv`, "text/csv", csvOf(groups, columns));
   };
   return {
     busy,

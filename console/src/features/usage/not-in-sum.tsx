@@ -20,7 +20,6 @@ export function NotInSum() {
           ? t("usage.notInStoragesHint", { cost: total(monthly) })
           : t("usage.notInStoragesNone"),
     },
-    { title: t("usage.notInJobs"), hint: t("usage.notInJobsHint") },
     { title: t("usage.notInPeople"), hint: t("usage.notInPeopleHint") },
   ];
   return (

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import type { UsageGroup } from "@/api/generated/types";
+import type { JobUsageGroup, UsageGroup } from "@/api/generated/types";
+import { barsOf } from "./chart-axis";
 import { csvOf } from "./csv";
 import { forecastOf, rounded, sorted, sumOf } from "./report";
 
@@ -58,7 +59,8 @@ test("the dearest come first, once all are known", () => {
 test("the file has the amounts as they are, and their sum", () => {
   const groups = [group("inst_1", "0.1"), group("inst_2", "0.2", { held_seconds: 60 })];
   const names: Record<string, string> = { inst_1: '=cmd "a", b', inst_2: "heroine" };
-  expect(csvOf(groups, "instance", (it) => names[it.group] ?? null)).toBe(
+  const figures = ["running_seconds", "held_seconds"] as const;
+  expect(csvOf(groups, { by: "instance", figures, nameOf: (it) => names[it.group] ?? null })).toBe(
     [
       "instance,name,running_seconds,held_seconds,amount,currency",
       `inst_1,"'=cmd ""a"", b",3600,0,0.1,USD`,
@@ -67,4 +69,41 @@ test("the file has the amounts as they are, and their sum", () => {
       "",
     ].join("\r\n"),
   );
+});
+
+const jobs = (name: string, amount: string, currency: string | null): JobUsageGroup => ({
+  group: name,
+  seconds: 90,
+  amount,
+  currency,
+  uncharged_seconds: 10,
+  attempts: 2,
+  open_attempts: 0,
+});
+
+test("jobs without a price cost nothing, and are in the file", () => {
+  const groups = [jobs("charged", "0.25", "USD"), jobs("no_price", "0", null)];
+  expect([...sumOf(groups)]).toEqual([["USD", 250_000n]]);
+  expect(csvOf(groups, { by: "charge", figures: ["attempts", "seconds", "uncharged_seconds"] })).toBe(
+    [
+      "charge,attempts,seconds,uncharged_seconds,amount,currency",
+      "charged,2,90,10,0.25,USD",
+      "no_price,2,90,10,0,",
+      "total,2,90,10,0.25,USD",
+      "",
+    ].join("\r\n"),
+  );
+});
+
+test("a forecast and the bars are of instances and jobs together", () => {
+  const days = ["01", "02", "03", "04", "05"].map((day) => group(`2026-11-${day}`, "10"));
+  const ofJobs = [jobs("2026-11-05", "5", "USD"), jobs("2026-11-04", "0", null)];
+  expect(forecastOf([...days, ...ofJobs], month)).toMatchObject({ currency: "USD", perDay: 11_000_000n });
+  const { bars, highest, sums } = barsOf(["2026-11-04", "2026-11-05"], [days, ofJobs], "USD");
+  expect(bars.map((bar) => bar.parts)).toEqual([
+    [10_000_000n, 0n],
+    [10_000_000n, 5_000_000n],
+  ]);
+  expect(highest).toMatchObject({ day: "2026-11-05", amount: 15_000_000n });
+  expect(sums).toEqual([20_000_000n, 5_000_000n]);
 });

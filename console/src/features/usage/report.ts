@@ -1,15 +1,24 @@
-import type { UsageGroup } from "@/api/generated/types";
 import { type Amount, inCents, parseAmount, type Totals, toDecimal, totalOf } from "@/lib/money";
-import type { Grouping } from "./choices";
 import { DAY, dayOf, midnight, type Window } from "./period";
 
-export const sumOf = (groups: readonly UsageGroup[]): Totals =>
-  totalOf(groups, (group) => parseAmount(group.amount));
+/** What a group costs, of instances or jobs. */
+export interface Costs {
+  group: string;
+  amount: string;
+  /** Null if no price was known: then it costs nothing. */
+  currency: string | null;
+}
+
+export const sumOf = (groups: readonly Costs[]): Totals =>
+  totalOf(
+    groups.flatMap(({ amount, currency }) => (currency === null ? [] : [{ amount, currency }])),
+    ({ amount }) => parseAmount(amount),
+  );
 
 /** The same in cents that add up, for what is shown; the file has every digit. */
-export function rounded(groups: readonly UsageGroup[]): UsageGroup[] {
+export function rounded<Group extends Costs>(groups: readonly Group[]): Group[] {
   const currencies = new Set(groups.map((it) => it.currency));
-  const shown = new Map<UsageGroup, string>();
+  const shown = new Map<Group, string>();
   for (const currency of currencies) {
     const own = groups.filter((it) => it.currency === currency);
     const cents = inCents(own.map((it) => parseAmount(it.amount)));
@@ -18,25 +27,24 @@ export function rounded(groups: readonly UsageGroup[]): UsageGroup[] {
   return groups.map((it) => ({ ...it, amount: shown.get(it) ?? it.amount }));
 }
 
-export const secondsOf = (groups: readonly UsageGroup[], kind: "running_seconds" | "held_seconds") =>
-  groups.reduce((sum, group) => sum + group[kind], 0);
+export const figureOf = <Figure extends string>(groups: readonly Record<Figure, number>[], figure: Figure) =>
+  groups.reduce((sum, group) => sum + group[figure], 0);
 
-const order: Record<Grouping, (a: UsageGroup, b: UsageGroup) => number> = {
-  day: (a, b) => b.group.localeCompare(a.group),
-  spec: byAmount,
-  instance: byAmount,
-  kind: byAmount,
-};
-
-function byAmount(a: UsageGroup, b: UsageGroup): number {
+function byAmount(a: Costs, b: Costs): number {
   const difference = parseAmount(b.amount) - parseAmount(a.amount);
   if (difference !== 0n) return difference > 0n ? 1 : -1;
   return a.group.localeCompare(b.group);
 }
 
 /** The newest day or the dearest first. A list that is not whole yet keeps the order in which it comes. */
-export const sorted = (groups: readonly UsageGroup[], by: Grouping, isWhole: boolean): UsageGroup[] =>
-  isWhole ? [...groups].sort(order[by]) : [...groups];
+export const sorted = <Group extends Costs>(
+  groups: readonly Group[],
+  by: string,
+  isWhole: boolean,
+): Group[] =>
+  isWhole
+    ? [...groups].sort(by === "day" ? (a, b) => b.group.localeCompare(a.group) : byAmount)
+    : [...groups];
 
 export interface Forecast {
   currency: string;
@@ -54,7 +62,7 @@ const MOST_DAYS = 7;
  * What the period costs by its end: what it has cost, and for the rest per day the average of its last whole days, at most seven.
  * Null when it is over, has fewer than three whole days, or its costs are in several currencies.
  */
-export function forecastOf(days: readonly UsageGroup[], { from, to, end }: Window): Forecast | null {
+export function forecastOf(days: readonly Costs[], { from, to, end }: Window): Forecast | null {
   const today = midnight(to);
   const whole = Math.min(MOST_DAYS, Math.round((today - from) / DAY));
   const [[currency, spent] = [], ...others] = sumOf(days);

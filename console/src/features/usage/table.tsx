@@ -3,13 +3,13 @@ import type { UsageGroup } from "@/api/generated/types";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
 import { shortId } from "@/lib/ids";
-import { parseAmount, shareOf, toCents } from "@/lib/money";
 import { ButtonLink } from "@/ui/button";
 import { Empty } from "@/ui/page";
 import { type Column, Table } from "@/ui/table";
 import type { Grouping } from "./choices";
 import type { Named } from "./names";
-import { secondsOf, sumOf } from "./report";
+import { figureOf, sumOf } from "./report";
+import { Cost, TableFoot, useHours, useShares } from "./table-parts";
 
 interface Props {
   groups: readonly UsageGroup[];
@@ -20,31 +20,23 @@ interface Props {
   onEnd: (() => void) | undefined;
 }
 
-/** What the sum is made of. */
+/** What the sum of instances is made of. */
 export function UsageTable({ groups, kinds, by, nameOf, onEnd }: Props) {
-  const { t, language } = useText();
-  const { money, total } = useFormat();
+  const { t } = useText();
   const hours = useHours();
   const sums = sumOf(kinds);
+  const share = useShares(groups, sums);
+  const held = figureOf(kinds, "held_seconds");
   const heads = {
     day: t("usage.day"),
     spec: t("usage.spec"),
     instance: t("usage.instance"),
     kind: t("usage.kind"),
   };
-  const percent = new Intl.NumberFormat(language, { style: "percent", maximumFractionDigits: 1 });
-  const part = ({ amount, currency }: UsageGroup) => {
-    const sum = sums.get(currency);
-    // the rows are in cents, too
-    return sum === undefined ? 0 : shareOf(parseAmount(amount), toCents(sum));
-  };
-  const most = Math.max(0, ...groups.map(part));
   const name = (group: UsageGroup) => (
     <Name group={group} by={by} named={by === "instance" ? nameOf(group) : null} />
   );
-  const cost = (group: UsageGroup) => (
-    <span className="num font-medium text-sm">{money(group.amount, group.currency)}</span>
-  );
+  const cost = (group: UsageGroup) => <Cost row={group} />;
   const columns: Column<UsageGroup>[] = [
     { key: "group", label: heads[by], width: "minmax(9rem, 1fr)", cell: name },
     {
@@ -65,7 +57,7 @@ export function UsageTable({ groups, kinds, by, nameOf, onEnd }: Props) {
       key: "share",
       label: t("usage.share"),
       width: "8.5rem",
-      cell: (group) => <Share part={part(group)} most={most} text={percent.format(part(group))} />,
+      cell: share,
     },
     { key: "cost", label: t("usage.cost"), width: "5.5rem", end: true, cell: cost },
   ];
@@ -86,25 +78,21 @@ export function UsageTable({ groups, kinds, by, nameOf, onEnd }: Props) {
         </Empty>
       }
       footer={
-        <span className="num flex flex-wrap justify-between gap-x-4">
-          <span>
-            {onEnd
-              ? t("usage.rowsSoFar", { count: groups.length })
-              : t("usage.rows", { count: groups.length })}
-            {` · ${t("usage.running")} ${hours(secondsOf(kinds, "running_seconds"))}`}
-            {secondsOf(kinds, "held_seconds") > 0 &&
-              ` · ${t("usage.held")} ${hours(secondsOf(kinds, "held_seconds"))}`}
-          </span>
-          <span className="font-medium text-ink">
-            {t("usage.total")} {total(sums)}
-          </span>
-        </span>
+        <TableFoot
+          count={groups.length}
+          isWhole={onEnd === undefined}
+          facts={[
+            `${t("usage.running")} ${hours(figureOf(kinds, "running_seconds"))}`,
+            held > 0 && `${t("usage.held")} ${hours(held)}`,
+          ]}
+          sums={sums}
+        />
       }
       narrow={(group) => (
         <div className="grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-4 gap-y-1">
           {name(group)}
           {cost(group)}
-          <Share part={part(group)} most={most} text={percent.format(part(group))} />
+          {share(group)}
           <span className="num text-right text-ink-3 text-xs">
             {hours(group.running_seconds + group.held_seconds)}
           </span>
@@ -147,29 +135,6 @@ function Name({ group, by, named }: { group: UsageGroup; by: Grouping; named: Na
       >
         {second}
       </span>
-    </span>
-  );
-}
-
-/** "212.1 h"; "–" for none. */
-function useHours() {
-  const { t, language } = useText();
-  const format = new Intl.NumberFormat(language, { maximumFractionDigits: 1 });
-  return (seconds: number) =>
-    seconds > 0 ? t("usage.hours", { hours: format.format(Math.max(0.1, seconds / 3600)) }) : t("usage.none");
-}
-
-/** Its bar compares it with the largest. */
-function Share({ part, most, text }: { part: number; most: number; text: string }) {
-  return (
-    <span className="num flex items-center gap-2 text-ink-3 text-xs">
-      <span className="block h-1.5 w-16 shrink-0 rounded-sm bg-wash" aria-hidden="true">
-        <span
-          className="block h-full rounded-sm bg-ultra"
-          style={{ width: `${most > 0 ? (part / most) * 100 : 0}%` }}
-        />
-      </span>
-      {text}
     </span>
   );
 }

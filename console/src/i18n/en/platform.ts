@@ -24,6 +24,8 @@ export const platform = {
   ofBudget: "{percent} % of {budget}",
   noBudget: "no budget",
   dayCost: "{day}: {cost}",
+  instancesCost: "Instances",
+  jobsCost: "Jobs",
   largestDay: "{cost} on the dearest day",
   loadingMore: "Reading more…",
   rows: { one: "{count} row", other: "{count} rows" },

@@ -26,6 +26,8 @@ export const platform: Full["platform"] = {
   ofBudget: "{budget} 的 {percent}%",
   noBudget: "无预算",
   dayCost: "{day}：{cost}",
+  instancesCost: "实例",
+  jobsCost: "任务",
   largestDay: "单日最高 {cost}",
   loadingMore: "正在加载更多…",
   rows: { other: "共 {count} 行" },

@@ -3,15 +3,12 @@ import { Link } from "@tanstack/react-router";
 import type { TenantId } from "@/api/generated/types";
 import { useLoaded, useLoadedPages } from "@/api/query";
 import { useText } from "@/i18n";
-import { useNow } from "@/lib/clock";
 import { useFormat } from "@/lib/format";
 import { ratesOf } from "@/lib/money";
 import { PageHead, Panel, Section } from "@/ui/page";
 import { instances } from "../instances/queries";
-import { DayBars } from "../parts/day-bars";
-import { daysOf } from "../parts/month";
+import { MonthCost } from "../parts/month-cost";
 import { useTenantName } from "../parts/names";
-import { totalsOf } from "../parts/spent";
 import { SpentCell } from "../parts/spent-cell";
 import { budgets, spending, tenants } from "../tenants/queries";
 import { Broken } from "./broken";
@@ -19,7 +16,7 @@ import { capacityOf } from "./capacity";
 import { CapacityBars } from "./capacity-bars";
 import { CapacityOverTime } from "./capacity-over-time";
 import { Pools } from "./pools";
-import { costByDay, stockRows } from "./queries";
+import { costByDay, jobCostByDay, stockRows } from "./queries";
 
 const link = "text-sm text-ultra hover:underline";
 
@@ -113,19 +110,12 @@ function Spenders() {
 
 function Month() {
   const { t } = useText();
-  const { total } = useFormat();
-  const now = useNow();
-  const { data } = useQuery(costByDay);
-  const totals = data && totalsOf(data.items);
+  const { data: instances } = useQuery(costByDay);
+  const { data: jobs } = useQuery(jobCostByDay);
   return (
     <Panel className="p-4">
-      <p className="num mb-3 font-medium text-xl">{totals && totals.size > 0 ? total(totals) : "–"}</p>
-      {data && (
-        <DayBars
-          days={daysOf(data.items, now)}
-          currency={data.items[0]?.currency ?? "USD"}
-          label={t("platformOverview.byDay")}
-        />
+      {instances && jobs && (
+        <MonthCost instances={instances.items} jobs={jobs.items} label={t("platformOverview.byDay")} />
       )}
     </Panel>
   );

@@ -1,6 +1,7 @@
 import { queryOptions } from "@tanstack/react-query";
 import { call } from "@/api/client";
 import {
+  listPlatformJobUsage,
   listPlatformPools,
   listPlatformUsage,
   listStock,
@@ -39,6 +40,16 @@ export const costByDay = queryOptions({
   queryFn: ({ signal }) =>
     call(
       listPlatformUsage,
+      { query: { from: monthStart(Date.now()), group_by: "day", limit: MOST } },
+      { signal },
+    ),
+});
+
+export const jobCostByDay = queryOptions({
+  queryKey: ["platform", "job-usage", "days"],
+  queryFn: ({ signal }) =>
+    call(
+      listPlatformJobUsage,
       { query: { from: monthStart(Date.now()), group_by: "day", limit: MOST } },
       { signal },
     ),

@@ -1,8 +1,10 @@
+import { clsx } from "clsx";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
+import { isSome } from "@/lib/money";
 import type { DayAmount } from "./month";
 
-/** Cost by day of the month, as bars that add up to the sum above them. */
+/** Cost by day of the month, as bars that add up to the sum above them: instances, and on them jobs. */
 export function DayBars({
   days,
   currency,
@@ -16,6 +18,7 @@ export function DayBars({
   const { money, day, shortDay } = useFormat();
   // for the heights only
   const largest = Math.max(...days.map((it) => Number(it.amount)), 0.01);
+  const height = (amount = "0") => `${(Number(amount) / largest) * 100}%`;
   const first = days[0];
   const last = days.at(-1);
   return (
@@ -25,9 +28,16 @@ export function DayBars({
           <span
             key={it.day}
             title={t("platform.dayCost", { day: day(it.day), cost: money(it.amount, currency) })}
-            className="min-w-0 flex-1 rounded-t-sm bg-ultra hover:bg-ultra-hover"
-            style={{ height: `${Math.max(1, (Number(it.amount) / largest) * 100)}%` }}
-          />
+            className="flex h-full min-w-0 flex-1 flex-col justify-end hover:opacity-80"
+          >
+            {isSome(it.parts[1] ?? "0") && (
+              <span className="block rounded-t-sm bg-viridian" style={{ height: height(it.parts[1]) }} />
+            )}
+            <span
+              className={clsx("block bg-ultra", !isSome(it.parts[1] ?? "0") && "rounded-t-sm")}
+              style={{ height: `max(1%, ${height(it.parts[0])})` }}
+            />
+          </span>
         ))}
       </div>
       <figcaption className="num mt-1 flex justify-between text-2xs text-ink-3">

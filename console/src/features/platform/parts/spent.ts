@@ -1,4 +1,4 @@
-import type { BudgetTerms, UsageGroup } from "@/api/generated/types";
+import type { BudgetTerms } from "@/api/generated/types";
 import { type Amount, parseAmount, totalOf } from "@/lib/money";
 
 /** What was spent of a budget, in percent rounded down; null without one, or if the currencies differ. */
@@ -12,5 +12,9 @@ export function percentSpent(
   return amount === 0n ? 100 : Number((spent * 100n) / amount);
 }
 
-/** The groups of one tenant, summed by currency. */
-export const totalsOf = (groups: readonly UsageGroup[]) => totalOf(groups, (it) => parseAmount(it.amount));
+/** The groups of a report, summed by currency. Those of jobs without a price cost nothing. */
+export const totalsOf = (groups: readonly { amount: string; currency: string | null }[]) =>
+  totalOf(
+    groups.flatMap(({ amount, currency }) => (currency === null ? [] : [{ amount, currency }])),
+    (it) => parseAmount(it.amount),
+  );

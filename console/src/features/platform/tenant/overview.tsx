@@ -3,15 +3,12 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import type { UsageGroup } from "@/api/generated/types";
 import { useLoaded } from "@/api/query";
 import { useText } from "@/i18n";
-import { useNow } from "@/lib/clock";
 import { useFormat } from "@/lib/format";
 import { parseAmount } from "@/lib/money";
 import { Empty, Panel, Section } from "@/ui/page";
-import { DayBars } from "../parts/day-bars";
 import { InstanceRows } from "../parts/instance-rows";
-import { daysOf } from "../parts/month";
-import { totalsOf } from "../parts/spent";
-import { tenant, tenantInstances, usage } from "./queries";
+import { MonthCost } from "../parts/month-cost";
+import { jobUsage, tenant, tenantInstances, usage } from "./queries";
 
 const route = getRouteApi("/_app/admin/tenants/$id");
 
@@ -53,22 +50,18 @@ export function TenantOverview() {
 function Spending() {
   const { t } = useText();
   const { id } = route.useParams();
-  const { total } = useFormat();
   const { data: days } = useQuery(usage(id, "day"));
+  const { data: jobs } = useQuery(jobUsage(id));
   const { data: specs } = useQuery(usage(id, "spec"));
-  const now = useNow();
-  if (!days) return null;
-  const currency = days.items[0]?.currency ?? "USD";
-  const totals = totalsOf(days.items);
+  if (!days || !jobs) return null;
   return (
     <Section title={t("tenants.thisMonth")}>
       <Panel className="p-4">
-        {totals.size === 0 ? (
+        {days.items.length + jobs.items.length === 0 ? (
           <p className="text-ink-2 text-sm">{t("tenants.nothingSpent")}</p>
         ) : (
           <>
-            <p className="num mb-3 font-medium text-xl">{total(totals)}</p>
-            <DayBars days={daysOf(days.items, now)} currency={currency} label={t("tenants.byDay")} />
+            <MonthCost instances={days.items} jobs={jobs.items} label={t("tenants.byDay")} />
             {specs && <BySpec items={specs.items} />}
           </>
         )}

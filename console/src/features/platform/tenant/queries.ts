@@ -9,6 +9,7 @@ import {
   listInvitations,
   listMembers,
   listPlatformInstances,
+  listPlatformJobUsage,
   listPlatformPoolShares,
   listPlatformPools,
   listPlatformStorages,
@@ -92,6 +93,17 @@ export const usage = (tenant_id: TenantId, group_by: "day" | "spec" | "tenant") 
       call(
         listPlatformUsage,
         { query: { tenant_id, from: monthStart(Date.now()), group_by, limit: MOST } },
+        { signal },
+      ),
+  });
+
+export const jobUsage = (tenant_id: TenantId) =>
+  queryOptions({
+    queryKey: ["platform", "job-usage", tenant_id],
+    queryFn: ({ signal }) =>
+      call(
+        listPlatformJobUsage,
+        { query: { tenant_id, from: monthStart(Date.now()), group_by: "day", limit: MOST } },
         { signal },
       ),
   });

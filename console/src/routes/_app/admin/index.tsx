@@ -7,6 +7,7 @@ import { OverviewPage } from "@/features/platform/overview/page";
 import {
   costByDay,
   firstPools,
+  jobCostByDay,
   repairs,
   shownPeriod,
   stockOperations,
@@ -28,6 +29,7 @@ export const Route = createFileRoute("/_app/admin/")({
     void client.prefetchQuery(repairs);
     void client.prefetchQuery(stockOperations);
     void client.prefetchQuery(costByDay);
+    void client.prefetchQuery(jobCostByDay);
     void client.prefetchQuery(spending);
     void client.prefetchQuery(budgets);
     await Promise.all([
