@@ -7,6 +7,9 @@ const change = async (page: Page, data: object) => {
   await page.locator("h1").first().waitFor();
 };
 
+/** The chart comes late. */
+const drawn = (page: Page) => page.locator("figure").first().waitFor();
+
 const row = (page: Page, text: string) => page.getByRole("row").filter({ hasText: text });
 
 /** Ids are of each world: a webhook is gone to by its host. */
@@ -22,18 +25,28 @@ const ofWebhook = (host: string, open?: (page: Page) => Promise<void>): Picture 
 });
 
 export const money: Picture[] = [
-  { name: "usage", path: "/usage", person: "mira" },
-  { name: "usage-last-month-gpu", path: "/usage?period=last-month&by=spec", person: "mira" },
-  { name: "usage-instances", path: "/usage?period=7d&by=instance", person: "mira" },
-  { name: "usage-own", path: "/usage?period=own&from=2026-09-01&to=2026-11-20&by=kind", person: "jonas" },
-  { name: "usage-jobs", path: "/usage?of=jobs", person: "mira" },
-  { name: "usage-jobs-charge", path: "/usage?period=last-month&of=jobs&by=charge", person: "mira" },
-  { name: "usage-jobs-pool", path: "/usage?period=7d&of=jobs&by=pool", person: "jonas" },
+  { name: "usage", path: "/usage", person: "mira", open: drawn },
+  { name: "usage-last-month-gpu", path: "/usage?period=last-month&by=spec", person: "mira", open: drawn },
+  { name: "usage-instances", path: "/usage?period=7d&by=instance", person: "mira", open: drawn },
+  {
+    name: "usage-own",
+    path: "/usage?period=own&from=2026-09-01&to=2026-11-20&by=kind",
+    person: "jonas",
+    open: drawn,
+  },
+  { name: "usage-jobs", path: "/usage?of=jobs", person: "mira", open: drawn },
+  {
+    name: "usage-jobs-charge",
+    path: "/usage?period=last-month&of=jobs&by=charge",
+    person: "mira",
+    open: drawn,
+  },
+  { name: "usage-jobs-pool", path: "/usage?period=7d&of=jobs&by=pool", person: "jonas", open: drawn },
   {
     name: "usage-jobs-empty",
     path: "/usage?of=jobs",
     person: "mira",
-    open: (page) => change(page, { empty: true }),
+    open: (page) => change(page, { empty: true }).then(() => drawn(page)),
   },
   { name: "usage-empty", path: "/usage", person: "mira", open: (page) => change(page, { empty: true }) },
   { name: "usage-limits", path: "/usage/limits", person: "mira" },

@@ -22,9 +22,18 @@ export function Sentence({
   };
   const [instances, jobs] = [sumOf(kinds), sumOf(charges)];
   const sum = total(sumOf([...kinds, ...charges]));
-  const held = sumOf(kinds.filter((it) => it.group === "held"));
   const runs = figureOf(kinds, "open_runs");
   const attempts = figureOf(charges, "open_attempts");
+  const time = clock(new Date(window.to).toISOString());
+  const goesOn = () => {
+    if (runs === 0) return attempts > 0 && t("usage.openJobs", { count: attempts });
+    if (attempts === 0) return t("usage.openRuns", { count: runs, time });
+    return t("usage.openBoth", {
+      runs: t("usage.countRuns", { count: runs }),
+      attempts: t("usage.countAttempts", { count: attempts }),
+      time,
+    });
+  };
   if (kinds.length === 0 && charges.length === 0) return t("usage.sumNothing", bounds);
   return sentences([
     instances.size > 0 && jobs.size > 0
@@ -32,8 +41,6 @@ export function Sentence({
       : bounds.from === bounds.to
         ? t("usage.sumDay", { from: bounds.from, sum })
         : t("usage.sum", { ...bounds, sum }),
-    held.size > 0 && t("usage.sumHeld", { held: total(held) }),
-    runs > 0 && t("usage.openRuns", { count: runs, time: clock(new Date(window.to).toISOString()) }),
-    attempts > 0 && t("usage.openJobs", { count: attempts }),
+    goesOn(),
   ]);
 }

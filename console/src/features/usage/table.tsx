@@ -91,7 +91,7 @@ export function UsageTable({ groups, kinds, by, nameOf, onEnd }: Props) {
       narrow={(group) => (
         <div className="grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-4 gap-y-1">
           {name(group)}
-          {cost(group)}
+          <span className="text-right">{cost(group)}</span>
           {share(group)}
           <span className="num text-right text-ink-3 text-xs">
             {hours(group.running_seconds + group.held_seconds)}
