@@ -3,6 +3,7 @@ import babel from "@rolldown/plugin-babel";
 import tailwindcss from "@tailwindcss/vite";
 import { tanstackRouter } from "@tanstack/router-plugin/vite";
 import react, { reactCompilerPreset } from "@vitejs/plugin-react";
+import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
 import { pageHeaders } from "./content-policy.ts";
 import { mockApi } from "./mock/plugin.ts";
@@ -17,6 +18,28 @@ const devHeaders = {
     .replace("script-src 'self'", `script-src 'self' 'nonce-${DEV_NONCE}'`)
     .replace("style-src 'self'", `style-src 'self' 'nonce-${DEV_NONCE}'`),
 };
+
+/** The entry imports the application only when it has asked for the rest; the page asks for its files at once all the same. */
+function preloadApp(): Plugin {
+  let base = "/";
+  return {
+    name: "preload-app",
+    configResolved: (config) => {
+      base = config.base;
+    },
+    transformIndexHtml: {
+      order: "post",
+      handler: (_, { bundle = {} }) =>
+        Object.values(bundle)
+          .filter((it) => it.type === "chunk" && ["app", "react"].includes(it.name))
+          .map(({ fileName }) => ({
+            tag: "link",
+            attrs: { rel: "modulepreload", crossorigin: true, href: base + fileName },
+            injectTo: "head",
+          })),
+    },
+  };
+}
 
 export default defineConfig(({ mode, command }) => ({
   // the demo is put anywhere on a web server
@@ -34,6 +57,7 @@ export default defineConfig(({ mode, command }) => ({
     // a file that the compiler cannot take fails the build
     babel({ presets: [reactCompilerPreset({ panicThreshold: "all_errors" })] }),
     tailwindcss(),
+    preloadApp(),
     mode === "mock" && mockApi(),
   ],
   resolve: { alias: { "@": at("./src"), "@mock": at("./mock") } },
@@ -50,13 +74,21 @@ export default defineConfig(({ mode, command }) => ({
         codeSplitting: {
           // what is always loaded together is one file, not fifty: with all that they import
           groups: [
+            // what runs before all else must not wait for it
+            { name: "first", test: /\/src\/(first\/|api\/(early|line)\.|i18n\/load\.)/, priority: 4 },
+            { name: "react", test: /\/node_modules\/(react|react-dom|scheduler)\//, priority: 3 },
             { name: "app", test: /\/src\/app\/app\.tsx$/, priority: 2 },
             { name: "shell", test: /\/src\/routes\/_app\.tsx\?tsr-split=/, priority: 1 },
             // and so are the parts of lists, which most pages have
             {
               name: "parts",
-              test: /\/src\/(lib\/|app\/needs-tenant|ui\/(page|table|menu|state|money|search-field|filter-links|changes)\.)/,
+              test: /\/src\/(lib\/|app\/needs-tenant|ui\/(page|table|menu|state|money|search-field|filter-links|changes|changes-said)\.)/,
               minShareCount: 3,
+            },
+            {
+              name: "instance-parts",
+              test: /\/src\/domain\/instances\/(menu|describe|open-link|run-strip|state-cell|ticking)\./,
+              minShareCount: 2,
             },
           ],
         },

@@ -32,7 +32,9 @@ const size = (keys: Iterable<string>) => {
 
 const find = (pattern: RegExp) => Object.keys(manifest).filter((key) => pattern.test(key));
 const [language = ""] = find(/src\/i18n\/en\/index\.ts$/);
-const entry = closure("index.html");
+// the entry imports the application when it has asked for the rest
+const [app = ""] = find(/src\/app\/app\.tsx$/);
+const entry = new Set([...closure("index.html"), ...closure(app)]);
 // the shell is around every page after the sign-in
 const [shell = ""] = find(/src\/routes\/_app\.tsx\?tsr-split=component/);
 // pages for everybody have a frame of their own

@@ -1,7 +1,8 @@
 // @vitest-environment happy-dom
 import { beforeEach, expect, test, vi } from "vitest";
-import { asCurl, call, environment, pathOf } from "./client";
+import { asCurl, call, environment } from "./client";
 import { operation } from "./operation";
+import { pathOf } from "./path";
 import { ApiError, NetworkError } from "./problem";
 
 const read = operation<{ path: { id: string }; query?: { state?: string[] } }, { name: string }>(

@@ -1,13 +1,7 @@
+import { JSON_ANSWERS, takeEarly } from "./early";
 import type { Operation } from "./operation";
+import { type Parts, pathOf } from "./path";
 import { type ApiError, NetworkError, problemOf } from "./problem";
-
-/** What of a request goes where. Generated requests have these members only. */
-interface Parts {
-  path?: Record<string, unknown>;
-  query?: Record<string, unknown>;
-  headers?: Record<string, string | undefined>;
-  body?: unknown;
-}
 
 export interface CallOptions {
   signal?: AbortSignal;
@@ -49,20 +43,8 @@ export const environment: Environment = {
     }),
 };
 
-export function pathOf(template: string, parts: Parts = {}): string {
-  const path = template.replace(/\{(\w+)\}/g, (_, name: string) =>
-    encodeURIComponent(String(parts.path?.[name])),
-  );
-  const query = new URLSearchParams();
-  // several values are separated by commas, as an array is as text
-  for (const [name, value] of Object.entries(parts.query ?? {}))
-    if (value !== undefined && value !== null && String(value) !== "") query.append(name, String(value));
-  const text = query.toString();
-  return text ? `${path}?${text}` : path;
-}
-
 function headersOf(method: string, read: string, parts: Parts, key: string): Headers {
-  const headers = new Headers({ accept: "application/json, application/problem+json" });
+  const headers = new Headers({ accept: JSON_ANSWERS });
   if (parts.body !== undefined) headers.set("content-type", "application/json");
   if (method !== "GET") headers.set("idempotency-key", key);
   const etag = etags.get(read);
@@ -96,18 +78,20 @@ export async function call<Request, Answer>(
   const { signal } = options;
   const key = options.key ?? crypto.randomUUID();
   for (let attempt = 1; ; attempt++) {
-    const response = await environment
-      .fetch(url, {
+    const early = operation.method === "GET" ? takeEarly(url) : undefined;
+    const response = await (
+      early ??
+      environment.fetch(url, {
         method: operation.method,
         headers: headersOf(operation.method, read, parts, key),
         credentials: "same-origin",
         ...(parts.body !== undefined && { body: JSON.stringify(parts.body) }),
         ...(signal && { signal }),
       })
-      .catch((cause: unknown) => {
-        if (signal?.aborted) throw cause;
-        throw new NetworkError(cause);
-      });
+    ).catch((cause: unknown) => {
+      if (signal?.aborted) throw cause;
+      throw new NetworkError(cause);
+    });
     if (!response.ok) {
       await refused(await problemOf(response), options, attempt);
       continue;

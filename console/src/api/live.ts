@@ -1,19 +1,17 @@
-import type { QueryClient } from "@tanstack/react-query";
+import type { QueryClient, QueryKey } from "@tanstack/react-query";
 import { createStore } from "@/lib/store";
 import { environment } from "./client";
 import { followAllStream } from "./generated/operations";
-import type { Event, JobEvent, StockEvent, StorageEvent, StreamEvent, StreamNotice } from "./generated/types";
+import type { StreamEvent, StreamNotice } from "./generated/types";
+import { type LiveEvent, type LiveState, LOCK, type Told, takeLine } from "./line";
 import { ApiError } from "./problem";
-import { readStream } from "./stream";
+import { wasAskedBefore } from "./query";
+import { type BegunStream, beginStream, readStream } from "./stream";
 
-/** The tab of the browser that holds the lock reads the stream and tells the others. */
-const LOCK = "atelier-live";
+export type { LiveEvent };
 
-export type LiveState = "connecting" | "live" | "reconnecting";
 export const liveState = createStore<LiveState>("connecting");
 
-/** What a service tells. */
-export type LiveEvent = Event | JobEvent | StorageEvent | StockEvent;
 /** What events are about: the first part of their type. */
 type Subject = LiveEvent["type"] extends infer Type
   ? Type extends `${infer Name}.${string}`
@@ -22,14 +20,10 @@ type Subject = LiveEvent["type"] extends infer Type
   : never;
 type EventAbout<S extends Subject> = Extract<LiveEvent, { type: `${S}.${string}` }>;
 
-type Told =
-  | { state: LiveState }
-  | { position: string | null; event: LiveEvent | null }
-  | { gap: true }
-  | { ask: true };
-
 /** The newest position that was heard, so that a tab that takes over goes on from it. */
 let position: string | null = null;
+/** When the first event could be heard; null if none can be yet. */
+let heardSince: number | null = null;
 const listeners = new Set<(event: LiveEvent) => void>();
 
 /** Hears each event about these subjects that the session may see. Returns what ends it. */
@@ -46,12 +40,14 @@ export function onEvents<const S extends Subject>(
   return () => listeners.delete(hear);
 }
 
-/** Calls once, as soon as events are heard: what was read before may be old already. Returns what ends it. */
-export function onLive(listener: () => void): () => void {
+/** Reads again, as soon as events are heard, what was asked for before: it may be old already. Returns what ends it. */
+export function readOnceHeard(client: QueryClient, keys: readonly QueryKey[]): () => void {
   const hear = () => {
-    if (liveState.get() !== "live") return;
+    const since = heardSince;
+    if (liveState.get() !== "live" || since === null) return;
     stop();
-    listener();
+    for (const queryKey of keys)
+      void client.invalidateQueries({ queryKey, predicate: (query) => wasAskedBefore(query, since) });
   };
   const stop = liveState.subscribe(hear);
   hear();
@@ -65,10 +61,19 @@ const isNotice = (event: StreamEvent): event is StreamNotice => event.type.start
  * `onRefused`: the session may no longer read what the tenant has.
  */
 export function followLive(client: QueryClient, signal: AbortSignal, onRefused: () => Promise<void>) {
-  const channel = new BroadcastChannel(LOCK);
+  const line = takeLine();
+  const { channel } = line;
+  // another session begins with what comes next
+  position = null;
+  heardSince = null;
+  void line.opened.then((at) => {
+    heardSince ??= at;
+  });
   const hear = (told: Told) => {
-    if ("state" in told) liveState.set(told.state);
-    else if ("event" in told) {
+    if ("state" in told) {
+      if (told.state === "live") heardSince ??= performance.now();
+      liveState.set(told.state);
+    } else if ("event" in told) {
       if (told.position) position = told.position;
       if (told.event) for (const listener of listeners) listener(told.event);
     } else if ("gap" in told) void client.invalidateQueries();
@@ -78,27 +83,36 @@ export function followLive(client: QueryClient, signal: AbortSignal, onRefused: 
     channel.postMessage(told);
   };
   let leads = false;
-  channel.onmessage = ({ data }: MessageEvent<Told>) => {
-    if (!("ask" in data)) hear(data);
+  const listen = (told: Told) => {
+    if (!("ask" in told)) hear(told);
     else if (leads) channel.postMessage({ state: liveState.get() } satisfies Told);
   };
-  channel.postMessage({ ask: true } satisfies Told);
   signal.addEventListener("abort", () => channel.close());
-  // another session begins with what comes next
-  position = null;
-  navigator.locks
-    .request(LOCK, { signal }, () => {
+  const follow = async () => {
+    const led = await line.lead;
+    leads = led !== null;
+    channel.onmessage = ({ data }: MessageEvent<Told>) => listen(data);
+    for (const told of line.told) listen(told);
+    if (led)
+      return lead(tell, signal, onRefused, led.stream).finally(() => {
+        led.stream.end();
+        led.release();
+      });
+    await navigator.locks.request(LOCK, { signal }, () => {
       leads = true;
-      return lead(tell, signal, onRefused);
-    })
-    .catch(() => undefined); // aborted while another tab leads
+      return lead(tell, signal, onRefused, null);
+    });
+  };
+  follow().catch(() => undefined); // aborted while another tab leads
 }
 
 async function lead(
   tell: (told: Told) => void,
   signal: AbortSignal,
   onRefused: () => Promise<void>,
+  begun: BegunStream | null,
 ): Promise<void> {
+  let next = begun;
   const tellState = (state: LiveState) => {
     if (state !== liveState.get()) tell({ state });
   };
@@ -107,9 +121,10 @@ async function lead(
     let pause: number | null = null;
     try {
       const away = new Set<string>();
-      await readStream(followAllStream.path, {
+      const stream = next ?? beginStream(followAllStream.path, position);
+      next = null;
+      await readStream(stream, {
         signal,
-        lastEventId: position,
         onOpen: () => {
           if (failures > 0 && !position) tell({ gap: true });
           opened = true;

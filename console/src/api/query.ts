@@ -1,5 +1,6 @@
 import {
   type InfiniteData,
+  type Query,
   QueryClient,
   type QueryKey,
   type UseSuspenseInfiniteQueryOptions,
@@ -12,11 +13,23 @@ import {
 import { useRef } from "react";
 import { ApiError, NetworkError } from "./problem";
 
+/** When each query was asked for. A further page of a list makes the pages before it no newer. */
+const askedAt = new WeakMap<Query, number>();
+
 /** `call` waits and repeats by itself, so a query fails at once. */
-export const makeQueryClient = () =>
-  new QueryClient({
+export function makeQueryClient() {
+  const client = new QueryClient({
     defaultOptions: { queries: { staleTime: 30_000, retry: false }, mutations: { retry: false } },
   });
+  client.getQueryCache().subscribe((event) => {
+    if (event.type === "updated" && event.action.type === "fetch" && !event.action.meta?.fetchMore)
+      askedAt.set(event.query, performance.now());
+  });
+  return client;
+}
+
+/** Whether what a query shows was asked for before a time of this page. */
+export const wasAskedBefore = (query: Query, time: number) => (askedAt.get(query) ?? 0) < time;
 
 /** What the route's loader has read. A query that no loader read is a mistake of the page, and says so in development. */
 export function useLoaded<T, Data, Key extends QueryKey>(

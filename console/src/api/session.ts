@@ -1,10 +1,10 @@
 import { queryOptions } from "@tanstack/react-query";
+import { createContext, useContext } from "react";
 import { leaveTo } from "@/lib/leave";
 import { call } from "./client";
 import { endSession, getMe, listReceivedInvitations } from "./generated/operations";
 import type { Me } from "./generated/types";
 import { ApiError } from "./problem";
-import { useLoaded } from "./query";
 
 export const me = queryOptions({
   queryKey: ["me"],
@@ -17,7 +17,14 @@ export const receivedInvitations = queryOptions({
   queryFn: ({ signal }) => call(listReceivedInvitations, { query: { limit: 100 } }, { signal }),
 });
 
-export const useMe = () => useLoaded(me);
+/** Given by the shell, once: hundreds of parts of a page ask who calls. */
+export const CallerContext = createContext<Me | null>(null);
+
+export function useMe(): Me {
+  const caller = useContext(CallerContext);
+  if (!caller) throw new Error("only pages after the sign-in know who calls");
+  return caller;
+}
 
 /** Null for a visitor. Pages for everybody ask once. */
 export const caller = queryOptions({

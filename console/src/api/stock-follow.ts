@@ -1,6 +1,6 @@
 import type { QueryClient, QueryKey } from "@tanstack/react-query";
 import { stock } from "./catalogue";
-import { onEvents, onLive } from "./live";
+import { onEvents, readOnceHeard } from "./live";
 import { stockOperations } from "./stock";
 
 /** A change of many units is many events: what is shown is read again so often at most, in milliseconds. */
@@ -30,7 +30,7 @@ export function followStock(client: QueryClient): () => void {
     onEvents(["operation"], ({ operation: { kind } }) => {
       if (kind === "add_stock" || kind === "remove_stock") touch(...operations);
     }),
-    onLive(() => touch(...rows)),
+    readOnceHeard(client, rows),
   ];
   return () => {
     for (const stop of stops) stop();

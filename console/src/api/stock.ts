@@ -1,4 +1,5 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { type CapacityPeriod, capacityPeriods } from "./capacity-periods";
 import { all } from "./catalogue";
 import { call } from "./client";
 import {
@@ -80,16 +81,6 @@ export const stockUnit = (id: UnitId) =>
     staleTime: 5_000,
     queryFn: ({ signal }) => call(getStockUnit, { path: { id } }, { signal }),
   });
-
-/** Days of each period, and how finely it is read. */
-const capacityPeriods = {
-  day: { days: 1, step: "hour" },
-  week: { days: 7, step: "hour" },
-  month: { days: 30, step: "day" },
-  year: { days: 365, step: "day" },
-} as const;
-export type CapacityPeriod = keyof typeof capacityPeriods;
-export const capacityPeriodNames = ["day", "week", "month", "year"] as const satisfies CapacityPeriod[];
 
 /** Units are counted every minute. */
 const COUNTED = 60_000;

@@ -10,31 +10,45 @@ export interface StreamEvent {
 /** A comment comes every 15 seconds: a connection that is silent for longer is treated as lost. */
 const SILENCE = 40_000;
 
+/** A stream that was asked for, and may not have been answered yet. */
+export interface BegunStream {
+  answer: Promise<Response>;
+  end: () => void;
+}
+
+/** Asks for server-sent events, after those that were heard. */
+export function beginStream(url: string, lastEventId?: string | null): BegunStream {
+  const headers = new Headers({ accept: "text/event-stream" });
+  if (lastEventId) headers.set("last-event-id", lastEventId);
+  const ended = new AbortController();
+  const answer = environment.fetch(url, {
+    headers,
+    credentials: "same-origin",
+    cache: "no-store",
+    signal: ended.signal,
+  });
+  return { answer, end: () => ended.abort() };
+}
+
 /** Reads server-sent events until the stream ends. Throws as `call` does when it does not open. */
 export async function readStream(
-  url: string,
+  { answer, end }: BegunStream,
   options: {
     signal: AbortSignal;
-    lastEventId?: string | null;
     onOpen: () => void;
     onEvent: (event: StreamEvent) => void;
   },
 ): Promise<void> {
-  const headers = new Headers({ accept: "text/event-stream" });
-  if (options.lastEventId) headers.set("last-event-id", options.lastEventId);
-  const silent = new AbortController();
-  const response = await environment.fetch(url, {
-    headers,
-    credentials: "same-origin",
-    cache: "no-store",
-    signal: AbortSignal.any([options.signal, silent.signal]),
-  });
-  if (!response.ok || !response.body) throw await problemOf(response);
-  options.onOpen();
-  const parse = eventParser(options.onEvent);
-  const wait = () => setTimeout(() => silent.abort(), SILENCE);
-  let timer = wait();
+  if (options.signal.aborted) end();
+  options.signal.addEventListener("abort", end);
+  const wait = () => setTimeout(end, SILENCE);
+  let timer: ReturnType<typeof setTimeout> | undefined;
   try {
+    const response = await answer;
+    if (!response.ok || !response.body) throw await problemOf(response);
+    options.onOpen();
+    const parse = eventParser(options.onEvent);
+    timer = wait();
     for await (const text of response.body.pipeThrough(new TextDecoderStream())) {
       clearTimeout(timer);
       timer = wait();
@@ -42,6 +56,7 @@ export async function readStream(
     }
   } finally {
     clearTimeout(timer);
+    options.signal.removeEventListener("abort", end);
   }
 }
 

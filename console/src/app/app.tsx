@@ -1,7 +1,3 @@
-import "@fontsource-variable/ibm-plex-sans/wght.css";
-import "@fontsource/ibm-plex-mono/latin-400.css";
-import "@fontsource/ibm-plex-serif/latin-500.css";
-import "../styles.css";
 import { CSPProvider } from "@base-ui/react/csp-provider";
 import { QueryClientProvider } from "@tanstack/react-query";
 import { createHashHistory, createRouter, RouterProvider } from "@tanstack/react-router";
@@ -10,6 +6,7 @@ import { createRoot } from "react-dom/client";
 import { ApiError, NetworkError } from "@/api/problem";
 import { makeQueryClient } from "@/api/query";
 import { me } from "@/api/session";
+import { firstLanguage, setLanguage } from "@/i18n";
 import { routeTree } from "@/routeTree.gen";
 import { NotFound, PageError } from "./page-error";
 
@@ -39,7 +36,7 @@ function report(error: unknown) {
 }
 
 /** Asks for what the page waits for beside its words: who calls, unless it is a page for everybody, and its own files. */
-export function prepare() {
+function prepare() {
   const ids = new Set<string>(router.matchRoutes(router.latestLocation).map((it): string => it.routeId));
   if (ids.has("/_app")) void client.prefetchQuery(me);
   // a file that does not come is asked for again by the page, which says so
@@ -47,7 +44,11 @@ export function prepare() {
     if (ids.has(route.id)) router.loadRouteChunk(route)?.catch(() => undefined);
 }
 
-export function show() {
+/** Shows the page as soon as its words are there. */
+export async function start() {
+  const words = setLanguage(firstLanguage());
+  prepare();
+  await words;
   const root = document.getElementById("root");
   if (!root) throw new Error("index.html has no #root");
   createRoot(root, { onCaughtError: report }).render(

@@ -1,10 +1,13 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { Outlet, useRouterState } from "@tanstack/react-router";
 import { lazy, Suspense, useEffect, useRef, useState } from "react";
+import { endEarly } from "@/api/early";
 import { followInstances } from "@/api/instances/follow";
 import { followJobs } from "@/api/jobs/follow";
+import { closeLine } from "@/api/line";
 import { followLive } from "@/api/live";
-import { followSession, me, sessionChanged, useMe } from "@/api/session";
+import { useLoaded } from "@/api/query";
+import { CallerContext, followSession, me, sessionChanged, useMe } from "@/api/session";
 import { followStock } from "@/api/stock-follow";
 import { followStorages } from "@/api/storages/follow";
 import { useText } from "@/i18n";
@@ -17,8 +20,17 @@ import { SignInAgain } from "./sign-in-again";
 const palette = later(() => import("./palette"));
 const KeysHelp = lazy(() => import("./keys-help"));
 
-/** The layout of all pages after sign-in: sidebar, menus, dialogs. */
+/** The layout of all pages after sign-in. */
 export function Shell() {
+  return (
+    <CallerContext value={useLoaded(me)}>
+      <Frame />
+    </CallerContext>
+  );
+}
+
+/** Sidebar, menus, dialogs. */
+function Frame() {
   const { t } = useText();
   const [open, setOpen] = useState<"palette" | "keys" | null>(null);
   const close = () => setOpen(null);
@@ -30,6 +42,7 @@ export function Shell() {
   useKeys({ onPalette, onHelp: () => setOpen("keys"), onReach: palette.load });
   useLive();
   useEffect(followSession, []);
+  useEffect(endEarly, []);
   const main = useRef<HTMLElement>(null);
   useFocusOnGo(main);
   return (
@@ -67,7 +80,7 @@ function useLive() {
     user: { admin },
   } = useMe();
   useEffect(() => {
-    if (!tenant_id && !admin) return;
+    if (!tenant_id && !admin) return void closeLine();
     const end = new AbortController();
     followLive(client, end.signal, async () => {
       const now = await client.fetchQuery({ ...me, staleTime: 0 });

@@ -1,26 +1,13 @@
-import { createStore, useStore, writeSetting } from "@/lib/store";
+import { formatNumber } from "@/lib/intl";
+import { writeSetting } from "@/lib/setting";
+import { createStore, useStore } from "@/lib/store";
+import { firstLanguage, loadWords } from "./load";
 import type { Plural } from "./types";
-import type { Area, Early, Late, Text } from "./words";
+import type { Area, Language, PlainKey, Text } from "./words";
 
-export type { Key, PlainKey, Text } from "./words";
-
-export const languages = { en: "English", "zh-CN": "简体中文" } as const;
-export type Language = keyof typeof languages;
-interface Words {
-  early: Early;
-  late: Late;
-}
-
-const load: Record<Language, () => Promise<Words>> = {
-  en: async () => {
-    const { en, late } = await import("./en");
-    return { early: en, late };
-  },
-  "zh-CN": async () => {
-    const { zhCN, late } = await import("./zh-CN");
-    return { early: zhCN, late };
-  },
-};
+export { languages } from "./languages";
+export type { Key, Language, PlainKey, Text } from "./words";
+export { firstLanguage };
 
 /** What the pages seen so far have asked for. */
 const wanted = new Set<Area>();
@@ -32,36 +19,40 @@ interface Loaded {
 
 function find(catalogue: object, key: string): string | Plural {
   let at: unknown = catalogue;
-  for (const name of key.split(".")) at = (at as Record<string, unknown>)[name];
+  for (const name of key.split(".")) at = (at as Record<string, unknown> | undefined)?.[name];
   return at as string | Plural;
 }
 
 export function textOf(language: Language, catalogue: object): Text {
-  const rules = new Intl.PluralRules(language);
-  const numbers = new Intl.NumberFormat(language);
   return (key, ...rest) => {
     const values: Record<string, string | number> = rest[0] ?? {};
     const found = find(catalogue, key);
     const text =
       typeof found === "string"
         ? found
-        : ((rules.select(Number(values.count)) === "one" ? found.one : undefined) ?? found.other);
+        : ((language === "en" && Number(values.count) === 1 ? found.one : undefined) ?? found.other);
     return text.replace(/\{(\w+)\}/g, (_, name: string) => {
       const value = values[name];
-      return typeof value === "number" ? numbers.format(value) : String(value);
+      return typeof value === "number" ? formatNumber(value, language) : String(value);
     });
   };
 }
 
+/** All words that are loaded. */
+let words: object = {};
+
+/** Whether there is a text of this name. */
+export const isKey = (key: string): key is PlainKey => typeof find(words, key) === "string";
+
 const loaded = createStore<Loaded | null>(null);
 
 export async function setLanguage(language: Language) {
-  const { early, late } = await load[language]();
+  const { early, late } = await loadWords[language]();
   const areas = [...wanted].map(async (area) => [area, await late[area]()] as const);
-  const catalogue = { ...early, ...Object.fromEntries(await Promise.all(areas)) };
+  words = { ...early, ...Object.fromEntries(await Promise.all(areas)) };
   document.documentElement.lang = language;
   writeSetting("language", language);
-  loaded.set({ language, t: textOf(language, catalogue) });
+  loaded.set({ language, t: textOf(language, words) });
 }
 
 /** Loads words of these areas, for the loader of a route whose page shows them. */
@@ -71,9 +62,6 @@ export async function needWords(...areas: Area[]) {
   for (const area of missing) wanted.add(area);
   await setLanguage(loaded.get()?.language ?? firstLanguage());
 }
-
-/** The language that public/theme.js chose. */
-export const firstLanguage = (): Language => (document.documentElement.lang === "zh-CN" ? "zh-CN" : "en");
 
 export function useText(): Loaded {
   const value = useStore(loaded);

@@ -1,6 +1,8 @@
 import type { en, late } from "./en";
+import type { languages } from "./languages";
 import type { KeyOf, Translated, Values } from "./types";
 
+export type Language = keyof typeof languages;
 /** Areas of words that only some pages need. */
 export type Area = keyof typeof late;
 type LateWords = { [A in Area]: Awaited<ReturnType<(typeof late)[A]>> };

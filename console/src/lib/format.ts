@@ -1,5 +1,6 @@
 import { useText } from "@/i18n";
 import { formatBytes } from "./bytes";
+import { formatNumber, numberFormat } from "./intl";
 import { type Amount, formatMoney, parseAmount, type Totals } from "./money";
 import {
   formatAbout,
@@ -26,7 +27,7 @@ export function useFormat() {
       formatMoney(typeof amount === "string" ? parseAmount(amount) : amount, currency, language),
     /** "40%" of 0.4; with its sign for what rose or fell. */
     percent: (part: number, signed?: "signed") =>
-      new Intl.NumberFormat(language, {
+      numberFormat(language, {
         style: "percent",
         maximumFractionDigits: 2,
         ...(signed && { signDisplay: "exceptZero" }),
@@ -50,7 +51,7 @@ export function useFormat() {
     sentences: (items: readonly (string | false)[]) =>
       items.filter(Boolean).join(language === "zh-CN" ? "" : " "),
     bytes: (bytes: number) => formatBytes(bytes, language),
-    number: (value: number) => value.toLocaleString(language),
+    number: (value: number) => formatNumber(value, language),
     list: (items: readonly string[]) => new Intl.ListFormat(language).format(items),
     day: (at: string) => formatDay(at, language),
     utcDay: (day: string) => formatUtcDay(day, language),

@@ -51,3 +51,35 @@ test("decimals are written as the API writes them", () => {
     "-0.1",
   ]);
 });
+
+test("signs known here are written as the browser writes them", () => {
+  const amounts = [
+    0n,
+    1n,
+    4_200n,
+    5_000n,
+    9_999n,
+    10_000n,
+    810_000n,
+    999_995_000n,
+    1_234_567_890_000n,
+    -1n,
+    -50_000n,
+  ];
+  for (const language of ["en", "zh-CN"])
+    for (const currency of ["USD", "EUR", "GBP", "CNY", "JPY", "CHF"])
+      for (const amount of amounts) {
+        const positive = amount < 0n ? -amount : amount;
+        const browser = new Intl.NumberFormat(language, {
+          style: "currency",
+          currency,
+          currencyDisplay: "narrowSymbol",
+          minimumFractionDigits: 2,
+          maximumFractionDigits: positive > 0n && positive < 10_000n ? 4 : 2,
+        });
+        const decimal = `${amount < 0n ? "-" : ""}${positive / 1_000_000n}.${String(positive % 1_000_000n).padStart(6, "0")}`;
+        expect(formatMoney(amount, currency, language)).toBe(
+          browser.format(decimal as Intl.StringNumericLiteral),
+        );
+      }
+});

@@ -1,3 +1,5 @@
+import { inGroups, numberFormat } from "./intl";
+
 /** An amount in millionths of the currency's unit: decimal strings never pass through a float. */
 export type Amount = bigint;
 
@@ -97,14 +99,26 @@ function asDecimal(amount: Amount): Intl.StringNumericLiteral {
   return `${amount < 0n ? "-" : ""}${text}` as Intl.StringNumericLiteral;
 }
 
+/** Signs that both languages put before the number: most pages need no formatter for these. */
+const signs: Record<string, string> = { USD: "$", EUR: "€", GBP: "£", CNY: "¥", JPY: "¥" };
+
 /** Two digits, and up to four for amounts below a cent, so that a price never reads as nothing. */
 export function formatMoney(amount: Amount, currency: string, language: string): string {
   const positive = amount < 0n ? -amount : amount;
-  return new Intl.NumberFormat(language, {
-    style: "currency",
-    currency,
-    currencyDisplay: "narrowSymbol",
-    minimumFractionDigits: 2,
-    maximumFractionDigits: positive > 0n && positive < 10_000n ? 4 : 2,
-  }).format(asDecimal(amount));
+  const digits = positive > 0n && positive < CENT ? 4 : 2;
+  const sign = signs[currency];
+  if (!sign)
+    return numberFormat(language, {
+      style: "currency",
+      currency,
+      currencyDisplay: "narrowSymbol",
+      minimumFractionDigits: 2,
+      maximumFractionDigits: digits,
+    }).format(asDecimal(amount));
+  const step = 10n ** BigInt(6 - digits);
+  const rounded = ((positive + step / 2n) / step) * step;
+  const part = String(rounded % MILLION)
+    .padStart(6, "0")
+    .replace(/0{1,4}$/, "");
+  return `${amount < 0n ? "-" : ""}${sign}${inGroups(String(rounded / MILLION))}.${part}`;
 }

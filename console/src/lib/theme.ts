@@ -1,4 +1,5 @@
-import { createStore, readSetting, writeSetting } from "./store";
+import { readSetting, writeSetting } from "./setting";
+import { createStore } from "./store";
 
 export const themes = ["system", "light", "dark"] as const;
 export type Theme = (typeof themes)[number];

@@ -1,3 +1,5 @@
+import { dateFormat } from "./intl";
+
 const MINUTE = 60;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
@@ -64,16 +66,14 @@ export function formatRelative(at: string, now: number, language: string): strin
 
 /** "26 Nov 2026, 14:02", in the zone of the reader. */
 export function formatTime(at: string, language: string): string {
-  return new Intl.DateTimeFormat(locale(language), { dateStyle: "medium", timeStyle: "short" }).format(
-    new Date(at),
-  );
+  return dateFormat(locale(language), { dateStyle: "medium", timeStyle: "short" }).format(new Date(at));
 }
 
 /** "14:02" of today, else with the day before it. */
 export function formatClock(at: string, language: string): string {
   const date = new Date(at);
   const isToday = date.toDateString() === new Date().toDateString();
-  return new Intl.DateTimeFormat(locale(language), {
+  return dateFormat(locale(language), {
     ...(!isToday && { weekday: "short", day: "numeric", month: "short" }),
     hour: "2-digit",
     minute: "2-digit",
@@ -84,7 +84,7 @@ export function formatClock(at: string, language: string): string {
 export function formatSeconds(at: string, language: string): string {
   const date = new Date(at);
   const isToday = date.toDateString() === new Date().toDateString();
-  return new Intl.DateTimeFormat(locale(language), {
+  return dateFormat(locale(language), {
     ...(!isToday && { day: "numeric", month: "short" }),
     hour: "2-digit",
     minute: "2-digit",
@@ -96,7 +96,7 @@ export function formatSeconds(at: string, language: string): string {
 /** "26 Nov, 22:36–22:48". */
 export function formatSpan(from: number, to: number, language: string): string {
   const isToday = new Date(from).toDateString() === new Date().toDateString();
-  return new Intl.DateTimeFormat(locale(language), {
+  return dateFormat(locale(language), {
     ...(!isToday && { day: "numeric", month: "short" }),
     hour: "2-digit",
     minute: "2-digit",
@@ -106,7 +106,7 @@ export function formatSpan(from: number, to: number, language: string): string {
 
 /** "30 Nov", of a day in UTC. */
 export function formatShortDay(at: number, language: string): string {
-  return new Intl.DateTimeFormat(locale(language), {
+  return dateFormat(locale(language), {
     day: "numeric",
     month: "short",
     timeZone: "UTC",
@@ -115,17 +115,17 @@ export function formatShortDay(at: number, language: string): string {
 
 /** "Thu 26". */
 export function formatWeekday(at: number, language: string): string {
-  return new Intl.DateTimeFormat(locale(language), { weekday: "short", day: "numeric" }).format(at);
+  return dateFormat(locale(language), { weekday: "short", day: "numeric" }).format(at);
 }
 
 /** "26 Nov 2026". */
 export function formatDay(at: string, language: string): string {
-  return new Intl.DateTimeFormat(locale(language), { dateStyle: "medium" }).format(new Date(at));
+  return dateFormat(locale(language), { dateStyle: "medium" }).format(new Date(at));
 }
 
 /** "Thu 26 Nov", of a day of UTC (`2026-11-26`). */
 export function formatUtcDay(day: string, language: string): string {
-  return new Intl.DateTimeFormat(locale(language), {
+  return dateFormat(locale(language), {
     weekday: "short",
     day: "numeric",
     month: "short",
@@ -135,7 +135,7 @@ export function formatUtcDay(day: string, language: string): string {
 
 /** "November", of the month in UTC. */
 export function formatUtcMonth(at: string | number, language: string): string {
-  return new Intl.DateTimeFormat(locale(language), { month: "long", timeZone: "UTC" }).format(new Date(at));
+  return dateFormat(locale(language), { month: "long", timeZone: "UTC" }).format(new Date(at));
 }
 
 /** English dates are written day first, as everywhere in the console. */

@@ -1,7 +1,6 @@
 import { clsx } from "clsx";
 import { ApiError, NetworkError } from "@/api/problem";
-import { type Text, useText } from "@/i18n";
-import { problems } from "@/i18n/en/problems";
+import { isKey, type Text, useText } from "@/i18n";
 import { Button } from "./button";
 import { CopyIconButton } from "./copy";
 
@@ -15,9 +14,10 @@ export function describe(error: unknown, t: Text): string {
   return knownProblem(error.slug, t) ?? [error.problem.detail, error.problem.next].filter(Boolean).join(" ");
 }
 
-const isKnown = (slug: string): slug is keyof typeof problems => slug in problems;
-
-export const knownProblem = (slug: string, t: Text) => (isKnown(slug) ? t(`problems.${slug}`) : null);
+export function knownProblem(slug: string, t: Text): string | null {
+  const key = `problems.${slug}`;
+  return isKey(key) ? t(key) : null;
+}
 
 export function RequestId({ error }: { error: unknown }) {
   const { t } = useText();

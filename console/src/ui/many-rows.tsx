@@ -1,5 +1,12 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type ReactNode, useEffect, useRef } from "react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
+
+/** The part of the window that rows have at most. */
+const HEIGHT = 0.7;
+/** Rows beyond those in view, so that they are there when they come into view. */
+const BEYOND = 6;
+/** They come after the first look at the page, in milliseconds. */
+const REST = 250;
 
 /** Rows of which only those in view exist. */
 export default function ManyRows({
@@ -17,11 +24,18 @@ export default function ManyRows({
 }) {
   "use no memo"; // the virtualizer's functions change what they return
   const list = useRef<HTMLDivElement>(null);
+  const [isShown, setShown] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setShown(true), REST);
+    return () => clearTimeout(timer);
+  }, []);
   const virtual = useVirtualizer({
     count,
     getScrollElement: () => list.current,
     estimateSize: () => rowHeight,
-    overscan: 6,
+    // about as many as the box will have: nothing is drawn only to be measured
+    initialRect: { width: 0, height: innerHeight * HEIGHT },
+    overscan: isShown ? BEYOND : 0,
     getItemKey: keyOf,
   });
   const last = virtual.getVirtualItems().at(-1)?.index ?? 0;

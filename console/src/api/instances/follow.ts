@@ -2,7 +2,7 @@ import type { QueryClient } from "@tanstack/react-query";
 import { call } from "@/api/client";
 import { getInstance } from "@/api/generated/operations";
 import type { Event, InstanceId, InstanceState } from "@/api/generated/types";
-import { onEvents, onLive } from "@/api/live";
+import { onEvents, readOnceHeard } from "@/api/live";
 import { ApiError } from "@/api/problem";
 import { dropInstance, keys, knownInstance, knownInstances, putInstance } from "./cache";
 import { type EndedRuns, endedRunOf, endedRunsKey } from "./queries";
@@ -50,9 +50,7 @@ export function followInstances(client: QueryClient): () => void {
     for (const it of knownInstances(client)) if (moves.has(it.state)) wanted.add(it.id);
     if (wanted.size > 0) soon();
   }, LOOK);
-  const stopLive = onLive(() => {
-    for (const queryKey of [keys.lists, ["instance"]]) void client.invalidateQueries({ queryKey });
-  });
+  const stopLive = readOnceHeard(client, [keys.lists, ["instance"]]);
   document.addEventListener("visibilitychange", soon);
   return () => {
     stopEvents();

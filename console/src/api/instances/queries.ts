@@ -3,31 +3,14 @@ import { call } from "@/api/client";
 import { getInstance, listEvents, listInstances } from "@/api/generated/operations";
 import type { Event, InstanceId } from "@/api/generated/types";
 import { type InstanceFilter, keys, newest, newestPage } from "./cache";
-
-const PAGE = 100;
+import { endedRunsPage, instancesPage } from "./requests";
 
 /** The tenant's instances, newest first if the filter names no order. */
 export const instances = (filter: InstanceFilter = {}) =>
   infiniteQueryOptions({
     queryKey: keys.list(filter),
     queryFn: async ({ pageParam, signal, client }) =>
-      newestPage(
-        client,
-        await call(
-          listInstances,
-          {
-            query: {
-              limit: PAGE,
-              ...(filter.states?.length && { state: filter.states }),
-              ...(filter.name && { name: filter.name }),
-              ...(filter.sort && { sort: filter.sort }),
-              // the first page tells the number of all
-              ...(pageParam ? { cursor: pageParam } : { include: ["total" as const] }),
-            },
-          },
-          { signal },
-        ),
-      ),
+      newestPage(client, await call(listInstances, instancesPage(filter, pageParam), { signal })),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next_cursor,
   });
@@ -68,7 +51,7 @@ export const endedRuns = queryOptions({
   queryKey: endedRunsKey,
   staleTime: Number.POSITIVE_INFINITY,
   queryFn: async ({ signal }): Promise<EndedRuns> => {
-    const page = await call(listEvents, { query: { type: "instance.run_ended", limit: 200 } }, { signal });
+    const page = await call(listEvents, endedRunsPage, { signal });
     return {
       runs: page.items.flatMap((event) => endedRunOf(event) ?? []),
       known_since: page.next_cursor ? (page.items.at(-1)?.time ?? null) : null,

@@ -1,5 +1,5 @@
 import type { JobId, NewJob, UserId } from "@/api/generated/types";
-import { readSetting, writeSetting } from "@/lib/store";
+import { readSetting, writeSetting } from "@/lib/setting";
 
 /** So many of one's newest jobs are remembered. */
 const MOST = 200;

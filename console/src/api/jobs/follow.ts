@@ -2,7 +2,7 @@ import type { QueryClient } from "@tanstack/react-query";
 import { call } from "@/api/client";
 import { getJob } from "@/api/generated/operations";
 import type { Job, JobId } from "@/api/generated/types";
-import { onEvents, onLive } from "@/api/live";
+import { onEvents, readOnceHeard } from "@/api/live";
 import { modelsKey } from "@/api/models";
 import { askedAt, type JobLists, jobKeys, moving, putJob } from "./cache";
 
@@ -67,9 +67,7 @@ export function followJobs(client: QueryClient): () => void {
     for (const id of ids) wanted.add(id);
     if (wanted.size > 0) soon();
   }, LOOK);
-  const stopLive = onLive(() => {
-    for (const queryKey of [jobKeys.lists, ["job"]]) void client.invalidateQueries({ queryKey });
-  });
+  const stopLive = readOnceHeard(client, [jobKeys.lists, ["job"]]);
   document.addEventListener("visibilitychange", soon);
   return () => {
     stopEvents();

@@ -1,7 +1,8 @@
 import { queryOptions } from "@tanstack/react-query";
-import { environment, pathOf } from "@/api/client";
+import { environment } from "@/api/client";
 import { getJobArtifactContent } from "@/api/generated/operations";
 import type { Artifact, ArtifactId, JobId } from "@/api/generated/types";
+import { pathOf } from "@/api/path";
 import { inTurn } from "@/lib/turns";
 
 /** How a picture was made, as its engine wrote it into the file. */

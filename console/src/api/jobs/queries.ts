@@ -43,17 +43,6 @@ export const jobs = (filter: JobFilter = {}) =>
     getNextPageParam: (page) => page.next_cursor,
   });
 
-export const jobStates = [
-  "queued",
-  "assigned",
-  "running",
-  "cancelling",
-  "succeeded",
-  "failed",
-  "cancelled",
-  "expired",
-] as const satisfies JobState[];
-
 /** Jobs that have a worker. */
 export const movingJobs = jobs({ states: moving });
 

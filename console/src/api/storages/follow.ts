@@ -2,7 +2,7 @@ import type { QueryClient } from "@tanstack/react-query";
 import { call } from "@/api/client";
 import { getStorage } from "@/api/generated/operations";
 import type { StorageId } from "@/api/generated/types";
-import { onEvents, onLive } from "@/api/live";
+import { onEvents, readOnceHeard } from "@/api/live";
 import { ApiError } from "@/api/problem";
 import { dropStorage, keys, knownStorages, putStorage } from "./cache";
 
@@ -36,9 +36,7 @@ export function followStorages(client: QueryClient): () => void {
   const stopOperations = onEvents(["operation"], ({ operation }) => {
     void client.invalidateQueries({ queryKey: ["storage-operations", operation.target] });
   });
-  const stopLive = onLive(() => {
-    for (const queryKey of [keys.lists, ["storage"]]) void client.invalidateQueries({ queryKey });
-  });
+  const stopLive = readOnceHeard(client, [keys.lists, ["storage"]]);
   return () => {
     stopEvents();
     stopOperations();

@@ -1,4 +1,4 @@
-import { type CapacityPeriod, capacityPeriodNames } from "@/api/stock";
+import { type CapacityPeriod, capacityPeriodNames } from "@/api/capacity-periods";
 import { useText } from "@/i18n";
 import { Segmented } from "@/ui/segmented";
 

@@ -1,6 +1,5 @@
 import type { Instance, ReasonCode } from "@/api/generated/types";
-import type { Language, PlainKey, Text } from "@/i18n";
-import { reasons } from "@/i18n/en/reasons";
+import { isKey, type Language, type PlainKey, type Text } from "@/i18n";
 import type { Mark } from "@/ui/state";
 
 export interface Standing {
@@ -62,8 +61,6 @@ export function standingOf(it: Pick<Instance, "state" | "reason" | "hold">): Sta
   }
 }
 
-const isKnown = (code: string): code is keyof typeof reasons => code in reasons;
-
 /** Why, as a sentence. The API's own is English and says more. */
 export function reasonOf(
   it: Pick<Instance, "reason" | "message">,
@@ -71,6 +68,7 @@ export function reasonOf(
   language: Language,
 ): string | null {
   if (!it.reason) return it.message;
-  const ours = isKnown(it.reason) ? t(`reasons.${it.reason}`) : null;
+  const key = `reasons.${it.reason}`;
+  const ours = isKey(key) ? t(key) : null;
   return language === "en" ? (it.message ?? ours) : (ours ?? it.message);
 }

@@ -1,6 +1,6 @@
-import { pathOf } from "@/api/client";
 import { getModelContent } from "@/api/generated/operations";
 import type { Model, ModelId } from "@/api/generated/types";
+import { pathOf } from "@/api/path";
 
 /** The address of a model's file. It leads to the object store. */
 export const filePath = (id: ModelId) => pathOf(getModelContent.path, { path: { id } });

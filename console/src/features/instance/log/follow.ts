@@ -1,9 +1,10 @@
 import { useEffect, useState } from "react";
-import { environment, pathOf } from "@/api/client";
+import { environment } from "@/api/client";
 import { getInstanceLogStream } from "@/api/generated/operations";
 import type { InstanceId, LogLine } from "@/api/generated/types";
+import { pathOf } from "@/api/path";
 import { ApiError } from "@/api/problem";
-import { readStream } from "@/api/stream";
+import { beginStream, readStream } from "@/api/stream";
 import { append, empty, type Log } from "./buffer";
 
 export type LineState = "connecting" | "live" | "lost" | "ended" | { error: unknown };
@@ -51,9 +52,8 @@ async function follow(
   for (let failures = 0; !signal.aborted; failures++) {
     let isOver = false;
     try {
-      await readStream(url, {
+      await readStream(beginStream(url, position), {
         signal,
-        lastEventId: position,
         onOpen: () => {
           failures = 0;
           tell("live");

@@ -6,7 +6,7 @@ import { attempts } from "@/api/instances/details";
 import { instance } from "@/api/instances/queries";
 import { useLoaded } from "@/api/query";
 import { useText } from "@/i18n";
-import { readSetting, writeSetting } from "@/lib/store";
+import { readSetting, writeSetting } from "@/lib/setting";
 import { ErrorLine } from "@/ui/error";
 import { Empty, Panel } from "@/ui/page";
 import { search as find, type Stamp, stamps } from "./buffer";

@@ -1,4 +1,5 @@
 import { queryOptions } from "@tanstack/react-query";
+import type { CapacityPeriod } from "@/api/capacity-periods";
 import { call } from "@/api/client";
 import {
   listPlatformJobUsage,
@@ -8,7 +9,6 @@ import {
   listStockOperations,
   listStockRepairs,
 } from "@/api/generated/operations";
-import type { CapacityPeriod } from "@/api/stock";
 import { monthStart } from "../parts/month";
 
 const MOST = 200;

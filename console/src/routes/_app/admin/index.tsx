@@ -1,6 +1,7 @@
 import { createFileRoute } from "@tanstack/react-router";
 import { z } from "zod/mini";
-import { capacityPeriodNames, stockCapacity } from "@/api/stock";
+import { capacityPeriodNames } from "@/api/capacity-periods";
+import { stockCapacity } from "@/api/stock";
 import { health } from "@/features/platform/health/queries";
 import { instances } from "@/features/platform/instances/queries";
 import { OverviewPage } from "@/features/platform/overview/page";

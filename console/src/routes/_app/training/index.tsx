@@ -1,6 +1,7 @@
 import { createFileRoute } from "@tanstack/react-router";
 import { z } from "zod/mini";
-import { jobStates, trainings } from "@/api/jobs/queries";
+import { trainings } from "@/api/jobs/queries";
+import { jobStates } from "@/api/jobs/states";
 import { models } from "@/api/models";
 import { tenantOf } from "@/app/needs-tenant";
 import { TrainingsPage } from "@/features/training/page";

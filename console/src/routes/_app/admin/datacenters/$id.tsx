@@ -1,8 +1,9 @@
 import { createFileRoute } from "@tanstack/react-router";
 import { z } from "zod/mini";
+import { capacityPeriodNames } from "@/api/capacity-periods";
 import { stock } from "@/api/catalogue";
 import type { DatacenterId } from "@/api/generated/types";
-import { capacityPeriodNames, datacenter, isolation, platformHealth } from "@/api/stock";
+import { datacenter, isolation, platformHealth } from "@/api/stock";
 import { needCatalogueWords } from "@/domain/catalogue/words";
 import { DatacenterPage } from "@/features/datacenters/datacenter-page";
 

@@ -1,0 +1,44 @@
+import { askEarly } from "@/api/early";
+import { getMe, listEvents, listInstances } from "@/api/generated/operations";
+import { endedRunsPage, instancesPage } from "@/api/instances/requests";
+import { openLine } from "@/api/line";
+import { pathOf } from "@/api/path";
+import { lastCaller } from "./caller";
+
+/** Files of the pages that people open first, by those of their routes: what the router loads when it gets there. */
+const files = import.meta.glob<unknown>(
+  [
+    "../routes/_app.tsx",
+    "../routes/_app/{overview,gallery}.tsx",
+    "../routes/_app/{instances,jobs,storages,models,training,usage}/index.tsx",
+  ],
+  { query: "?tsr-split=component---loader" },
+);
+
+/** What lists begin with, by the path of their page. */
+const lists: Record<string, () => string[]> = {
+  "/instances": () => [
+    pathOf(listInstances.path, instancesPage({}, null)),
+    pathOf(listEvents.path, endedRunsPage),
+  ],
+};
+
+/** Asks for the files and for the lists of the page at an address, while the code of the console is on its way. */
+export function beginPage({ pathname, search }: Location) {
+  const file = `../routes/_app${pathname}`;
+  const page = files[`${file}.tsx`] ?? files[`${file}/index.tsx`];
+  if (!page) return;
+  readLists(pathname, search);
+  // what does not come is asked for again by the page, which says so
+  for (const load of [files["../routes/_app.tsx"], page]) load?.().catch(() => undefined);
+}
+
+function readLists(pathname: string, search: string) {
+  const caller = lastCaller();
+  if (!caller) return;
+  const { opened } = openLine();
+  askEarly(getMe.path);
+  if (caller !== "tenant" || search) return;
+  // what is read once events are heard need not be read again
+  for (const url of lists[pathname]?.() ?? []) askEarly(url, opened);
+}
