@@ -154,6 +154,39 @@ test.describe("after a restore", () => {
   });
 });
 
+test("a list that is read while events are heard is read once; one that was read before is read again", async ({
+  page,
+  as,
+  provoke,
+  settled,
+}) => {
+  const lists: string[] = [];
+  page.on("request", (it) => {
+    if (new URL(it.url()).pathname === "/v1/instances") lists.push(it.url());
+  });
+  const live = page.getByRole("status").filter({ hasText: "Live" });
+  await as("mira");
+  // at first the browser knows nothing of the caller, then it asks before the code of the page is there
+  for (const load of [() => page.goto("/instances"), () => page.reload()]) {
+    lists.length = 0;
+    await load();
+    await expect(live).toBeVisible();
+    await expect(row(page, "cover-art")).toBeVisible();
+    await settled();
+    expect(lists).toHaveLength(1);
+  }
+  lists.length = 0;
+  await provoke({ operation: "followAll", delay: 5000 });
+  await page.reload();
+  await expect(row(page, "cover-art")).toBeVisible();
+  await expect(page.getByRole("status").filter({ hasText: "Connecting…" })).toBeVisible();
+  // nobody tells of it
+  await change(page, { instances: 1 });
+  await expect(row(page, "sheet-0")).toBeVisible();
+  await expect(live).toBeVisible();
+  expect(lists).toHaveLength(2);
+});
+
 test("two tabs share the stream, and the other takes them over", async ({ page, as, context }) => {
   await as("mira");
   await page.goto("/instances");
@@ -186,6 +219,35 @@ test("a delete names what is lost and what stays", async ({ page, as }) => {
   await dialog.getByRole("button", { name: "Delete" }).click();
   await expect(row(page, "texture-tests")).toBeHidden();
   await expect(page.getByText("11 instances")).toBeVisible();
+});
+
+test("a menu is gone through by keyboard, and gives the focus back", async ({ page, as }) => {
+  await as("mira");
+  await page.goto("/instances");
+  const button = menu(page, "texture-tests");
+  const entry = (name: string) => page.getByRole("menuitem", { name });
+  await button.focus();
+  await page.keyboard.press("ArrowDown");
+  await expect(entry("Start · ")).toBeFocused();
+  await page.keyboard.press("ArrowUp");
+  await expect(entry("Delete…")).toBeFocused();
+  await page.keyboard.press("d");
+  await expect(entry("Details")).toBeFocused();
+  await page.keyboard.press("End");
+  await expect(entry("Delete…")).toBeFocused();
+  await accessible(page);
+  await page.keyboard.press("Escape");
+  await expect(page.getByRole("menu")).toBeHidden();
+  await expect(button).toBeFocused();
+  await page.keyboard.press("Enter");
+  await expect(entry("Start · ")).toBeFocused();
+  // a press beside it closes it, and does nothing else
+  await page.getByRole("link", { name: "Start an instance" }).click({ force: true, noWaitAfter: true });
+  await expect(page.getByRole("menu")).toBeHidden();
+  await expect(page).toHaveURL("/instances");
+  await button.click();
+  await entry("Details").click();
+  await expect(page).toHaveURL(/\/instances\/inst_/);
 });
 
 test("Open leads to the service in a new tab", async ({ page, as, context }) => {

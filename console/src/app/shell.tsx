@@ -1,6 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { Outlet, useRouterState } from "@tanstack/react-router";
-import { lazy, Suspense, useEffect, useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { endEarly } from "@/api/early";
 import { followInstances } from "@/api/instances/follow";
 import { followJobs } from "@/api/jobs/follow";
@@ -11,14 +11,14 @@ import { CallerContext, followSession, me, sessionChanged, useMe } from "@/api/s
 import { followStock } from "@/api/stock-follow";
 import { followStorages } from "@/api/storages/follow";
 import { useText } from "@/i18n";
-import { later } from "@/lib/later";
+import { drawnLater, later } from "@/lib/later";
 import { useKeys } from "./keys";
 import { Announcer } from "./progress";
 import { Sidebar, TopBar } from "./sidebar";
 import { SignInAgain } from "./sign-in-again";
 
 const palette = later(() => import("./palette"));
-const KeysHelp = lazy(() => import("./keys-help"));
+const KeysHelp = drawnLater(() => import("./keys-help"));
 
 /** The layout of all pages after sign-in. */
 export function Shell() {
@@ -66,7 +66,7 @@ function Frame() {
         </div>
       </main>
       {open === "palette" && Palette && <Palette onClose={close} />}
-      <Suspense>{open === "keys" && <KeysHelp onClose={close} />}</Suspense>
+      {open === "keys" && <KeysHelp onClose={close} />}
       <SignInAgain />
       <Announcer />
     </div>

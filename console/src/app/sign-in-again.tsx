@@ -1,9 +1,10 @@
-import { lazy, Suspense, useEffect, useState } from "react";
+import { useEffect, useState } from "react";
 import { call, environment } from "@/api/client";
 import { endSessionById, listSessions } from "@/api/generated/operations";
+import { drawnLater } from "@/lib/later";
 import type { Asked } from "./asked";
 
-const SignInDialog = lazy(() => import("./sign-in-dialog"));
+const SignInDialog = drawnLater(() => import("./sign-in-dialog"));
 
 /** Requests that fail together wait for one sign-in. */
 function once(ask: (asked: Omit<Asked, "why">) => void, end: () => void): () => Promise<void> {
@@ -35,5 +36,5 @@ export function SignInAgain() {
       if (before) await call(endSessionById, { path: { id: before.id } });
     };
   }, []);
-  return <Suspense>{asked && <SignInDialog asked={asked} />}</Suspense>;
+  return asked && <SignInDialog asked={asked} />;
 }

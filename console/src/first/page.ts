@@ -7,15 +7,11 @@ import { lastCaller } from "./caller";
 
 /** Files of the pages that people open first, by those of their routes: what the router loads when it gets there. */
 const files = import.meta.glob<unknown>(
-  [
-    "../routes/_app.tsx",
-    "../routes/_app/{overview,gallery}.tsx",
-    "../routes/_app/{instances,jobs,storages,models,training,usage}/index.tsx",
-  ],
+  ["../routes/_app.tsx", "../routes/_app/overview.tsx", "../routes/_app/{instances,jobs,storages}/index.tsx"],
   { query: "?tsr-split=component---loader" },
 );
 
-/** What lists begin with, by the path of their page. */
+/** What long lists begin with, by the path of their page. */
 const lists: Record<string, () => string[]> = {
   "/instances": () => [
     pathOf(listInstances.path, instancesPage({}, null)),
@@ -29,8 +25,9 @@ export function beginPage({ pathname, search }: Location) {
   const page = files[`${file}.tsx`] ?? files[`${file}/index.tsx`];
   if (!page) return;
   readLists(pathname, search);
+  const parts = [files["../routes/_app.tsx"], page, pathname in lists && (() => import("@/ui/many-rows"))];
   // what does not come is asked for again by the page, which says so
-  for (const load of [files["../routes/_app.tsx"], page]) load?.().catch(() => undefined);
+  for (const load of parts) if (load) load().catch(() => undefined);
 }
 
 function readLists(pathname: string, search: string) {

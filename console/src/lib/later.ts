@@ -1,4 +1,4 @@
-import type { ComponentType } from "react";
+import { type ComponentType, createElement, type ReactNode, useEffect } from "react";
 import { createStore, useStore } from "./store";
 
 /** A part of a page that has a file of its own. */
@@ -34,5 +34,17 @@ export function later<Props>(file: () => Promise<{ default: ComponentType<Props>
       if (wanted && error) throw error;
       return part;
     },
+  };
+}
+
+/** A part, such as a dialog, whose file is loaded when it is drawn first. */
+export function drawnLater<Props extends object>(
+  file: () => Promise<{ default: ComponentType<Props> }>,
+): (props: Props) => ReactNode {
+  const loaded = later(file);
+  return (props) => {
+    const Part = loaded.usePart(true);
+    useEffect(loaded.load, []);
+    return Part && createElement(Part, props);
   };
 }

@@ -1,12 +1,12 @@
-import { lazy, Suspense } from "react";
 import type { Storage } from "@/api/generated/types";
 import { useMe } from "@/api/session";
 import { useText } from "@/i18n";
+import { drawnLater } from "@/lib/later";
 import { type StorageAction, whyNotNow } from "./acts";
 
-const Rename = lazy(() => import("./rename-dialog"));
-const Grow = lazy(() => import("./grow-dialog"));
-const Delete = lazy(() => import("./delete-dialog"));
+const Rename = drawnLater(() => import("./rename-dialog"));
+const Grow = drawnLater(() => import("./grow-dialog"));
+const Delete = drawnLater(() => import("./delete-dialog"));
 
 /** The dialog of an action, unless it cannot be done. */
 export function StorageDialogs({
@@ -23,10 +23,10 @@ export function StorageDialogs({
   if (!action || whyNotNow(me, it, action, t)) return null;
   const props = { it, onClose };
   return (
-    <Suspense>
+    <>
       {action === "rename" && <Rename {...props} />}
       {action === "grow" && <Grow {...props} />}
       {action === "delete" && <Delete {...props} />}
-    </Suspense>
+    </>
   );
 }

@@ -1,17 +1,18 @@
 import { useQueries } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { lazy, Suspense, useEffect, useRef } from "react";
+import { useEffect, useRef } from "react";
 import { artifacts, pictureJobs } from "@/api/jobs/queries";
 import { useLoadedPages } from "@/api/query";
 import { useWhyNot } from "@/app/roles";
 import { isPicture } from "@/domain/jobs/picture";
 import type { Shown } from "@/domain/jobs/viewer";
 import { useText } from "@/i18n";
+import { drawnLater } from "@/lib/later";
 import { Button, ButtonLink } from "@/ui/button";
 import { Empty, PageHead, Panel } from "@/ui/page";
 import { JobTiles } from "./tiles";
 
-const Viewer = lazy(() => import("@/domain/jobs/viewer"));
+const Viewer = drawnLater(() => import("@/domain/jobs/viewer"));
 
 const route = getRouteApi("/_app/gallery");
 
@@ -74,16 +75,14 @@ export function GalleryPage() {
           onSeen={() => void list.fetchNextPage()}
         />
       )}
-      <Suspense>
-        {at >= 0 && (
-          <Viewer
-            pictures={pictures}
-            at={at}
-            onGo={(next) => go(pictures[next]?.artifact.id)}
-            onClose={() => go(undefined)}
-          />
-        )}
-      </Suspense>
+      {at >= 0 && (
+        <Viewer
+          pictures={pictures}
+          at={at}
+          onGo={(next) => go(pictures[next]?.artifact.id)}
+          onClose={() => go(undefined)}
+        />
+      )}
     </>
   );
 }

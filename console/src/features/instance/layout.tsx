@@ -1,12 +1,13 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Outlet, useNavigate } from "@tanstack/react-router";
-import { lazy, Suspense, useEffect, useState } from "react";
+import { useEffect, useState } from "react";
 import type { InstanceId } from "@/api/generated/types";
 import { instance } from "@/api/instances/queries";
 import { ApiError } from "@/api/problem";
 import { useLoaded } from "@/api/query";
 import { standingOf } from "@/domain/instances/standing";
 import { useText } from "@/i18n";
+import { drawnLater } from "@/lib/later";
 import { ButtonLink } from "@/ui/button";
 import { Empty, PageHead, Panel, TabLinks } from "@/ui/page";
 import { StateMark } from "@/ui/state";
@@ -17,8 +18,8 @@ import { HeadActions } from "./head-actions";
 import { StandingSentence } from "./sentence";
 import { endTerminal } from "./terminal/kept";
 
-const DeleteDialog = lazy(() => import("@/domain/instances/delete-dialog"));
-const RenameDialog = lazy(() => import("./rename"));
+const DeleteDialog = drawnLater(() => import("@/domain/instances/delete-dialog"));
+const RenameDialog = drawnLater(() => import("./rename"));
 
 const route = getRouteApi("/_app/instances/$id");
 
@@ -78,19 +79,17 @@ export function InstanceLayout() {
         ]}
       />
       <Outlet />
-      <Suspense>
-        {open === "rename" && <RenameDialog it={it} onClose={() => setOpen(null)} />}
-        {open === "delete" && (
-          <DeleteDialog
-            it={it}
-            onClose={() => setOpen(null)}
-            onDone={() => {
-              notify({ title: t("instance.deleting", { name: it.name }) });
-              void navigate({ to: "/instances" });
-            }}
-          />
-        )}
-      </Suspense>
+      {open === "rename" && <RenameDialog it={it} onClose={() => setOpen(null)} />}
+      {open === "delete" && (
+        <DeleteDialog
+          it={it}
+          onClose={() => setOpen(null)}
+          onDone={() => {
+            notify({ title: t("instance.deleting", { name: it.name }) });
+            void navigate({ to: "/instances" });
+          }}
+        />
+      )}
     </>
   );
 }

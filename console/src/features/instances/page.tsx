@@ -9,6 +9,7 @@ import { useWhyNot } from "@/app/roles";
 import { filterOf } from "@/domain/instances/filter";
 import { useSentence } from "@/domain/instances/sentence";
 import { useText } from "@/i18n";
+import { drawnLater } from "@/lib/later";
 import { Button, ButtonLink } from "@/ui/button";
 import { PageHead } from "@/ui/page";
 import { Announcements } from "./announcements";
@@ -17,7 +18,7 @@ import { Filter } from "./filter";
 import { InstanceTable } from "./instance-table";
 
 const Bulk = lazy(() => import("./bulk"));
-const DeleteDialog = lazy(() => import("@/domain/instances/delete-dialog"));
+const DeleteDialog = drawnLater(() => import("@/domain/instances/delete-dialog"));
 
 /** Keeps the place of the sentence until it is known, so that nothing moves under the pointer. */
 const NOT_YET = "\u00a0";
@@ -91,7 +92,7 @@ export function InstancesPage() {
           {t("instances.unreadable", { count: unreadable.length, ids: unreadable.join(", ") })}
         </p>
       )}
-      <Suspense>{deleting && <DeleteDialog it={deleting} onClose={() => setDeleting(null)} />}</Suspense>
+      {deleting && <DeleteDialog it={deleting} onClose={() => setDeleting(null)} />}
     </>
   );
 }

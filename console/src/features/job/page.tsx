@@ -1,6 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { lazy, Suspense } from "react";
 import type { Job, JobId } from "@/api/generated/types";
 import { hasEnded } from "@/api/jobs/cache";
 import { artifacts, job } from "@/api/jobs/queries";
@@ -19,6 +18,7 @@ import { reasonOf, standingOf } from "@/domain/jobs/standing";
 import { Timeline } from "@/domain/jobs/timeline";
 import { Why } from "@/domain/jobs/why";
 import { useText } from "@/i18n";
+import { drawnLater } from "@/lib/later";
 import { Button, ButtonLink } from "@/ui/button";
 import { PageHead, Panel, Section } from "@/ui/page";
 import { StateMark } from "@/ui/state";
@@ -27,7 +27,7 @@ import { Coming, Results } from "./pictures";
 import { useJobSentence } from "./sentence";
 import { Side } from "./side";
 
-const Viewer = lazy(() => import("@/domain/jobs/viewer"));
+const Viewer = drawnLater(() => import("@/domain/jobs/viewer"));
 
 const route = getRouteApi("/_app/jobs/$id");
 
@@ -134,14 +134,12 @@ function Large({ it }: { it: Job }) {
   const go = (next: string | undefined) =>
     void navigate({ search: next ? { picture: next } : {}, replace: true, resetScroll: false });
   return (
-    <Suspense>
-      <Viewer
-        here
-        pictures={pictures}
-        at={at}
-        onGo={(next) => go(pictures[next]?.artifact.id)}
-        onClose={() => go(undefined)}
-      />
-    </Suspense>
+    <Viewer
+      here
+      pictures={pictures}
+      at={at}
+      onGo={(next) => go(pictures[next]?.artifact.id)}
+      onClose={() => go(undefined)}
+    />
   );
 }

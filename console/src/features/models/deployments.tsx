@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { lazy, type ReactNode, Suspense } from "react";
+import type { ReactNode } from "react";
 import { storages } from "@/api/catalogue";
 import type { Deployment, DeploymentState, Model } from "@/api/generated/types";
 import { deployments } from "@/api/models";
@@ -9,13 +9,14 @@ import { useWhyNot } from "@/app/roles";
 import { useText } from "@/i18n";
 import { useNow } from "@/lib/clock";
 import { useFormat } from "@/lib/format";
+import { drawnLater } from "@/lib/later";
 import { Button } from "@/ui/button";
 import { Empty, Section } from "@/ui/page";
 import { type Mark, StateMark } from "@/ui/state";
 import { type Column, Table } from "@/ui/table";
 import { DeploymentMenu } from "./deployment-menu";
 
-const LayDialog = lazy(() => import("./lay"));
+const LayDialog = drawnLater(() => import("./lay"));
 
 /** No event tells of deployments: one that is on its way is asked for, in milliseconds. */
 const LOOK = 2000;
@@ -71,9 +72,7 @@ export function Deployments({ it, open }: { it: Model; open: "lay" | undefined }
           </Empty>
         }
       />
-      <Suspense>
-        {open === "lay" && !reason && <LayDialog it={it} onClose={() => show(undefined)} />}
-      </Suspense>
+      {open === "lay" && !reason && <LayDialog it={it} onClose={() => show(undefined)} />}
     </Section>
   );
 }

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { Download } from "lucide-react";
-import { lazy, Suspense, useState } from "react";
+import { useState } from "react";
 import type { Model, ModelId } from "@/api/generated/types";
 import { artifacts } from "@/api/jobs/queries";
 import { model } from "@/api/models";
@@ -12,6 +12,7 @@ import { MakePictures } from "@/domain/models/make-pictures";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
 import { shortId } from "@/lib/ids";
+import { drawnLater } from "@/lib/later";
 import { ButtonAnchor, ButtonLink } from "@/ui/button";
 import { CopyIconButton } from "@/ui/copy";
 import { Fact, Facts } from "@/ui/facts";
@@ -23,8 +24,8 @@ import { UseIt } from "./use-it";
 
 const route = getRouteApi("/_app/models/$id");
 
-const RenameDialog = lazy(() => import("./rename"));
-const DeleteDialog = lazy(() => import("./delete"));
+const RenameDialog = drawnLater(() => import("./rename"));
+const DeleteDialog = drawnLater(() => import("./delete"));
 
 export function ModelPage() {
   const { t } = useText();
@@ -71,12 +72,10 @@ export function ModelPage() {
           <Preview it={it} />
         </div>
       </div>
-      <Suspense>
-        {dialog === "rename" && <RenameDialog it={it} onClose={close} />}
-        {dialog === "delete" && (
-          <DeleteDialog it={it} onClose={close} onDone={() => void navigate({ to: "/models" })} />
-        )}
-      </Suspense>
+      {dialog === "rename" && <RenameDialog it={it} onClose={close} />}
+      {dialog === "delete" && (
+        <DeleteDialog it={it} onClose={close} onDone={() => void navigate({ to: "/models" })} />
+      )}
     </>
   );
 }

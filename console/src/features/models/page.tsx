@@ -1,5 +1,5 @@
 import { getRouteApi } from "@tanstack/react-router";
-import { lazy, Suspense, useState } from "react";
+import { useState } from "react";
 import { asCurl } from "@/api/client";
 import { listModels } from "@/api/generated/operations";
 import type { Model } from "@/api/generated/types";
@@ -8,6 +8,7 @@ import { useLoaded, useLoadedPages } from "@/api/query";
 import { TrainLink } from "@/domain/models/train-link";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
+import { drawnLater } from "@/lib/later";
 import { ButtonLink } from "@/ui/button";
 import { CopyButton } from "@/ui/copy";
 import { Empty, PageHead, Section } from "@/ui/page";
@@ -17,8 +18,8 @@ import type { ModelDialog } from "./model-menu";
 import { ModelTable } from "./model-table";
 import { basesOf, matches } from "./search";
 
-const RenameDialog = lazy(() => import("./rename"));
-const DeleteDialog = lazy(() => import("./delete"));
+const RenameDialog = drawnLater(() => import("./rename"));
+const DeleteDialog = drawnLater(() => import("./delete"));
 
 const route = getRouteApi("/_app/models/");
 
@@ -67,10 +68,8 @@ export function ModelsPage() {
       <Section title={t("models.base")} hint={t("models.baseHint")}>
         <BaseTable items={bases} />
       </Section>
-      <Suspense>
-        {open?.dialog === "rename" && <RenameDialog it={open.it} onClose={close} />}
-        {open?.dialog === "delete" && <DeleteDialog it={open.it} onClose={close} />}
-      </Suspense>
+      {open?.dialog === "rename" && <RenameDialog it={open.it} onClose={close} />}
+      {open?.dialog === "delete" && <DeleteDialog it={open.it} onClose={close} />}
     </>
   );
 }

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { lazy, Suspense, useState } from "react";
+import { useState } from "react";
 import type { Instance } from "@/api/generated/types";
 import { endedRuns } from "@/api/instances/queries";
 import { InstanceMenu } from "@/domain/instances/menu";
@@ -13,12 +13,13 @@ import { RunCell } from "@/domain/instances/ticking";
 import { useText } from "@/i18n";
 import { useNow } from "@/lib/clock";
 import { useFormat } from "@/lib/format";
+import { drawnLater } from "@/lib/later";
 import { perDayOf, ratesOf, totalOf } from "@/lib/money";
 import { Empty, Section } from "@/ui/page";
 import { Ring } from "@/ui/state";
 import { type Column, Table } from "@/ui/table";
 
-const DeleteDialog = lazy(() => import("@/domain/instances/delete-dialog"));
+const DeleteDialog = drawnLater(() => import("@/domain/instances/delete-dialog"));
 
 /** So many are shown; the list has the rest. */
 const MOST = 8;
@@ -97,7 +98,7 @@ export function RunningNow({ items }: { items: readonly Instance[] }) {
           </div>
         )}
       />
-      <Suspense>{deleting && <DeleteDialog it={deleting} onClose={() => setDeleting(null)} />}</Suspense>
+      {deleting && <DeleteDialog it={deleting} onClose={() => setDeleting(null)} />}
     </Section>
   );
 }

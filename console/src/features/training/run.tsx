@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { lazy, Suspense, useState } from "react";
+import { useState } from "react";
 import type { Job, JobAttempt, JobId, Model } from "@/api/generated/types";
 import { hasEnded } from "@/api/jobs/cache";
 import { artifacts as artifactsQuery, attempts as attemptsQuery, job } from "@/api/jobs/queries";
@@ -19,6 +19,7 @@ import { Timeline } from "@/domain/jobs/timeline";
 import { Why } from "@/domain/jobs/why";
 import { MakePictures } from "@/domain/models/make-pictures";
 import { useText } from "@/i18n";
+import { drawnLater } from "@/lib/later";
 import { Button, ButtonLink } from "@/ui/button";
 import { PageHead, Panel, Section } from "@/ui/page";
 import { StateMark } from "@/ui/state";
@@ -30,7 +31,7 @@ import { useRunSentence } from "./sentence";
 
 const route = getRouteApi("/_app/training/$id");
 
-const StopDialog = lazy(() => import("./stop"));
+const StopDialog = drawnLater(() => import("./stop"));
 
 /** No event tells that the work has begun: until then attempts are asked for, in milliseconds. */
 const LOOK = 2000;
@@ -82,11 +83,9 @@ export function TrainingPage() {
           <Timeline it={it} />
         </div>
       </div>
-      <Suspense>
-        {isStopping && !hasEnded(it) && it.state !== "cancelling" && (
-          <StopDialog it={it} attempts={attempts} onClose={() => setStopping(false)} />
-        )}
-      </Suspense>
+      {isStopping && !hasEnded(it) && it.state !== "cancelling" && (
+        <StopDialog it={it} attempts={attempts} onClose={() => setStopping(false)} />
+      )}
     </>
   );
 }

@@ -1,5 +1,5 @@
 import { Plus } from "lucide-react";
-import { lazy, Suspense, useState } from "react";
+import { useState } from "react";
 import { call } from "@/api/client";
 import { deleteShareLink } from "@/api/generated/operations";
 import type { Instance, ShareLink } from "@/api/generated/types";
@@ -8,12 +8,13 @@ import { useAct, useLoaded } from "@/api/query";
 import { useWhyNot } from "@/app/roles";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
+import { drawnLater } from "@/lib/later";
 import { Button } from "@/ui/button";
 import { CopyBox } from "@/ui/copy";
 import { ConfirmDialog, Dialog } from "@/ui/dialog";
 import { Empty, Panel, Row, Section } from "@/ui/page";
 
-const NewLinkDialog = lazy(() => import("./new-link"));
+const NewLinkDialog = drawnLater(() => import("./new-link"));
 
 export function ShareLinks({ it }: { it: Instance }) {
   const { t } = useText();
@@ -42,18 +43,16 @@ export function ShareLinks({ it }: { it: Instance }) {
           ))
         )}
       </Panel>
-      <Suspense>
-        {making && (
-          <NewLinkDialog
-            it={it}
-            onClose={() => setMaking(false)}
-            onMade={(link) => {
-              setMaking(false);
-              setMade(link);
-            }}
-          />
-        )}
-      </Suspense>
+      {making && (
+        <NewLinkDialog
+          it={it}
+          onClose={() => setMaking(false)}
+          onMade={(link) => {
+            setMaking(false);
+            setMade(link);
+          }}
+        />
+      )}
       {made && (
         <Dialog
           open

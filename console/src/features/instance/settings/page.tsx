@@ -11,14 +11,15 @@ import { useMe } from "@/api/session";
 import { useWhyNot } from "@/app/roles";
 import { whyNotNow } from "@/domain/instances/acts";
 import { useText } from "@/i18n";
+import { drawnLater } from "@/lib/later";
 import { Button } from "@/ui/button";
 import { ErrorLine } from "@/ui/error";
 import { Panel, Row, Section } from "@/ui/page";
 import { notify } from "@/ui/toast";
 import { IdleField } from "./idle";
 
-const DeleteDialog = lazy(() => import("@/domain/instances/delete-dialog"));
-const RenameDialog = lazy(() => import("../rename"));
+const DeleteDialog = drawnLater(() => import("@/domain/instances/delete-dialog"));
+const RenameDialog = drawnLater(() => import("../rename"));
 const Machine = lazy(() => import("./machine"));
 
 /** What can be changed: some at any time, the machine while it is stopped. */
@@ -70,7 +71,7 @@ export function SettingsPage({ id }: { id: InstanceId }) {
         <Machine key={`${it.gpu_spec.name} ${it.version}`} it={it} whyNot={whyNot} />
       </Suspense>
       <Delete it={it} />
-      <Suspense>{renaming && <RenameDialog it={it} onClose={() => setRenaming(false)} />}</Suspense>
+      {renaming && <RenameDialog it={it} onClose={() => setRenaming(false)} />}
     </div>
   );
 }
@@ -92,18 +93,16 @@ function Delete({ it }: { it: Instance }) {
           </Button>
         </Row>
       </Panel>
-      <Suspense>
-        {open && (
-          <DeleteDialog
-            it={it}
-            onClose={() => setOpen(false)}
-            onDone={() => {
-              notify({ title: t("instance.deleting", { name: it.name }) });
-              void navigate({ to: "/instances" });
-            }}
-          />
-        )}
-      </Suspense>
+      {open && (
+        <DeleteDialog
+          it={it}
+          onClose={() => setOpen(false)}
+          onDone={() => {
+            notify({ title: t("instance.deleting", { name: it.name }) });
+            void navigate({ to: "/instances" });
+          }}
+        />
+      )}
     </Section>
   );
 }
