@@ -1,5 +1,20 @@
 import { expect, test } from "vitest";
+import * as operations from "@/api/generated/operations";
 import { didOf, targetOf } from "./did";
+import { sentences } from "./sentences";
+
+/** They only calculate: nothing is recorded of them. */
+const quotes = ["POST /v1/instances/quote", "POST /v1/jobs/quote"];
+const writes = Object.values(operations)
+  .map(({ method, path }) => ({ method, name: `${method} ${path}` }))
+  .filter(({ method, name }) => method !== "GET" && !quotes.includes(name))
+  .map(({ name }) => name);
+
+test("each operation of the API that writes has its sentence, and no other", () => {
+  expect(writes.filter((name) => didOf(name) === "activity.didOther")).toEqual([]);
+  const ofTheApi = Object.keys(sentences).filter((name) => !name.includes(" /internal/"));
+  expect(ofTheApi.filter((name) => !writes.includes(name))).toEqual([]);
+});
 
 test("an operation without a sentence is told as it is", () => {
   expect(didOf("POST /v1/instances/{id}/start")).toBe("activity.didStart");
