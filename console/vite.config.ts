@@ -82,7 +82,7 @@ export default defineConfig(({ mode, command }) => ({
             // and so are the parts of lists, which most pages have
             {
               name: "parts",
-              test: /\/src\/(lib\/|app\/needs-tenant|ui\/(page|table|table-rows|menu|state|money|search-field|filter-links|changes|changes-said)\.)/,
+              test: /\/src\/(lib\/|app\/needs-tenant|ui\/(page|table|menu|state|money|search-field|filter-links|changes|changes-said)\.)/,
               minShareCount: 3,
             },
             {

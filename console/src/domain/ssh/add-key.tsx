@@ -10,7 +10,7 @@ import { ErrorLine } from "@/ui/error";
 import { TextField } from "@/ui/field";
 
 /** The public key to add, to a person or to an instance. */
-export function AddSshKeyDialog({
+export default function AddSshKeyDialog({
   add,
   title,
   hint,

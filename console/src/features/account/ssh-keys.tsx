@@ -5,14 +5,16 @@ import { createSshKey, deleteSshKey } from "@/api/generated/operations";
 import type { NewSshKey, SshKey } from "@/api/generated/types";
 import { ownSshKeys } from "@/api/instances/details";
 import { useAct, useLoaded } from "@/api/query";
-import { AddSshKeyDialog } from "@/domain/ssh/add-key";
 import { useText } from "@/i18n";
 import { useNow } from "@/lib/clock";
 import { useFormat } from "@/lib/format";
+import { drawnLater } from "@/lib/later";
 import { Button } from "@/ui/button";
 import { ConfirmDialog } from "@/ui/dialog";
 import { Empty, Panel, Row, Section } from "@/ui/page";
 import { notify } from "@/ui/toast";
+
+const AddSshKeyDialog = drawnLater(() => import("@/domain/ssh/add-key"));
 
 /** Keys that open every instance whose terminal the person may open. */
 export function SshKeysPage() {

@@ -10,7 +10,7 @@ import { notify } from "@/ui/toast";
 import { bodyOf, useWebhookForm, valuesOf, WebhookFields } from "./form";
 import { webhooks } from "./queries";
 
-export function ChangeWebhook({ it, onClose }: { it: Webhook; onClose: () => void }) {
+export default function ChangeWebhook({ it, onClose }: { it: Webhook; onClose: () => void }) {
   const { t } = useText();
   const change = useAct(
     (body: WebhookChange, key) => call(updateWebhook, { path: { id: it.id }, body }, { key }),

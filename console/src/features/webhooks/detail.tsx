@@ -8,11 +8,11 @@ import { useMakerName } from "@/domain/maker";
 import { useText } from "@/i18n";
 import { useNow } from "@/lib/clock";
 import { useFormat } from "@/lib/format";
+import { drawnLater } from "@/lib/later";
 import { Button } from "@/ui/button";
 import { CodeSamples } from "@/ui/code-samples";
 import { PageHead, Section } from "@/ui/page";
 import { useTest } from "./acts";
-import { ChangeWebhook } from "./change";
 import { Deliveries } from "./deliveries";
 import { WebhookMenu } from "./menu";
 import { webhook } from "./queries";
@@ -21,6 +21,8 @@ import { shortUrl } from "./standing";
 import { WebhookState } from "./state";
 import { TestResult } from "./test-result";
 import { Trouble } from "./trouble";
+
+const ChangeWebhook = drawnLater(() => import("./change"));
 
 const route = getRouteApi("/_app/webhooks/$id");
 

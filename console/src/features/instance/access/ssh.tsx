@@ -7,14 +7,16 @@ import type { Instance, NewSshKey, SshKey } from "@/api/generated/types";
 import { instanceSshKeys, ownSshKeys, sshEndpoint } from "@/api/instances/details";
 import { useAct, useLoaded } from "@/api/query";
 import { useWhyNot } from "@/app/roles";
-import { AddSshKeyDialog } from "@/domain/ssh/add-key";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
+import { drawnLater } from "@/lib/later";
 import { Button, ButtonLink } from "@/ui/button";
 import { CopyBox } from "@/ui/copy";
 import { ConfirmDialog } from "@/ui/dialog";
 import { describe } from "@/ui/error";
 import { Panel, Row, Section } from "@/ui/page";
+
+const AddSshKeyDialog = drawnLater(() => import("@/domain/ssh/add-key"));
 
 /** How to connect, the key by which the host is known, and the keys that open this instance. */
 export function Ssh({ it }: { it: Instance }) {
