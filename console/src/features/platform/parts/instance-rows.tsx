@@ -41,7 +41,12 @@ export function InstanceRows({
           },
         ]
       : []),
-    { key: "state", label: t("platform.state"), width: "7.5rem", cell: (it) => <State it={it} /> },
+    {
+      key: "state",
+      label: t("platform.state"),
+      width: withTenant ? "9rem" : "7.5rem",
+      cell: (it) => <State it={it} />,
+    },
     { key: "spec", label: t("platform.specification"), width: "8.5rem", cell: (it) => <Spec it={it} /> },
     { key: "node", label: t("platform.node"), width: "7rem", cell: (it) => <Node it={it} /> },
     { key: "run", label: t("platform.thisRun"), width: "6.5rem", end: true, cell: (it) => <Run it={it} /> },
