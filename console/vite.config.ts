@@ -19,6 +19,9 @@ const devHeaders = {
     .replace("style-src 'self'", `style-src 'self' 'nonce-${DEV_NONCE}'`),
 };
 
+/** Latin letters of every page: what comes after the first look makes the page be laid out again. */
+const FONTS = /\/ibm-plex-(sans-latin-wght|serif-latin-500)-normal-[^/]+\.woff2$/;
+
 /** The entry imports the application only when it has asked for the rest; the page asks for its files at once all the same. */
 function preloadApp(): Plugin {
   let base = "/";
@@ -30,13 +33,16 @@ function preloadApp(): Plugin {
     transformIndexHtml: {
       order: "post",
       handler: (_, { bundle = {} }) =>
-        Object.values(bundle)
-          .filter((it) => it.type === "chunk" && ["app", "react"].includes(it.name))
-          .map(({ fileName }) => ({
+        Object.values(bundle).flatMap((it) => {
+          const link = (attrs: Record<string, string>) => ({
             tag: "link",
-            attrs: { rel: "modulepreload", crossorigin: true, href: base + fileName },
-            injectTo: "head",
-          })),
+            attrs: { ...attrs, crossorigin: true, href: base + it.fileName },
+            injectTo: "head" as const,
+          });
+          if (it.type === "chunk")
+            return ["app", "react"].includes(it.name) ? [link({ rel: "modulepreload" })] : [];
+          return FONTS.test(it.fileName) ? [link({ rel: "preload", as: "font", type: "font/woff2" })] : [];
+        }),
     },
   };
 }

@@ -7,15 +7,15 @@ import { lastCaller } from "./caller";
 
 /** Files of the pages that people open first, by those of their routes: what the router loads when it gets there. */
 const files = import.meta.glob<unknown>(
-  ["../routes/_app.tsx", "../routes/_app/overview.tsx", "../routes/_app/{instances,jobs,storages}/index.tsx"],
+  ["../routes/_app.tsx", "../routes/_app/overview.tsx", "../routes/_app/{instances,jobs}/index.tsx"],
   { query: "?tsr-split=component---loader" },
 );
 
 /** What long lists begin with, by the path of their page. */
 const lists: Record<string, () => string[]> = {
   "/instances": () => [
-    pathOf(listInstances.path, instancesPage({}, null)),
     pathOf(listEvents.path, endedRunsPage),
+    pathOf(listInstances.path, instancesPage({}, null)),
   ],
 };
 

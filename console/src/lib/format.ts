@@ -1,6 +1,6 @@
 import { useText } from "@/i18n";
 import { formatBytes } from "./bytes";
-import { formatNumber, numberFormat } from "./intl";
+import { formatList, formatNumber, numberFormat } from "./intl";
 import { type Amount, formatMoney, parseAmount, type Totals } from "./money";
 import {
   formatAbout,
@@ -35,8 +35,9 @@ export function useFormat() {
     time: (at: string) => formatTime(at, language),
     /** "$3.57", or "$3.57 and €1.00": nothing of nothing. */
     total: (totals: Totals) =>
-      new Intl.ListFormat(language).format(
+      formatList(
         [...totals].map(([currency, amount]) => formatMoney(amount, currency, language)),
+        language,
       ),
     /** How long: what counts up, its minutes alone, and what is only about right. */
     duration: (seconds: number) => formatDuration(seconds, language),
@@ -52,7 +53,7 @@ export function useFormat() {
       items.filter(Boolean).join(language === "zh-CN" ? "" : " "),
     bytes: (bytes: number) => formatBytes(bytes, language),
     number: (value: number) => formatNumber(value, language),
-    list: (items: readonly string[]) => new Intl.ListFormat(language).format(items),
+    list: (items: readonly string[]) => formatList(items, language),
     day: (at: string) => formatDay(at, language),
     utcDay: (day: string) => formatUtcDay(day, language),
     utcMonth: (at: string | number) => formatUtcMonth(at, language),

@@ -25,3 +25,7 @@ export const inGroups = (digits: string) => digits.replace(/\B(?=(\d{3})+$)/g, "
 /** "1,234". Whole numbers need no formatter: the first one of a page costs as much as several rows of a list. */
 export const formatNumber = (value: number, language: string): string =>
   Number.isSafeInteger(value) && value >= 0 ? inGroups(String(value)) : numberFormat(language).format(value);
+
+/** "A, B and C": one alone needs no formatter. */
+export const formatList = (items: readonly string[], language: string): string =>
+  items.length < 2 ? (items[0] ?? "") : new Intl.ListFormat(language).format(items);
