@@ -13,3 +13,6 @@ export interface MenuEntry {
   icon?: ReactNode;
   onSelect: () => void;
 }
+
+/** What has the focus when the menu has opened: the menu, for a pointer, or one of its entries. */
+export type FirstFocus = "menu" | "first" | "last";

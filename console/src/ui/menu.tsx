@@ -1,7 +1,7 @@
 import { Ellipsis } from "lucide-react";
-import { cloneElement, type KeyboardEvent, type ReactElement, useState } from "react";
+import { cloneElement, type KeyboardEvent, type MouseEvent, type ReactElement, useState } from "react";
 import { later } from "@/lib/later";
-import type { MenuEntry } from "./menu-entry";
+import type { FirstFocus, MenuEntry } from "./menu-entry";
 
 /** Three dots with actions. Entries that cannot be chosen say why. */
 export function ActionMenu({ label, entries }: { label: string; entries: readonly (MenuEntry | "line")[] }) {
@@ -33,25 +33,26 @@ export function Menu({
   entries: readonly (MenuEntry | "line")[];
   align?: "start" | "end";
 }) {
-  const [wanted, setWanted] = useState(false);
-  const MenuPopup = popup.usePart(wanted);
-  const want = () => {
+  const [focus, setFocus] = useState<FirstFocus | null>(null);
+  const MenuPopup = popup.usePart(focus !== null);
+  const open = (first: FirstFocus) => {
     popup.load();
-    setWanted(true);
+    setFocus(first);
   };
   const press = (event: KeyboardEvent) => {
     if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
     event.preventDefault();
-    want();
+    open(event.key === "ArrowDown" ? "first" : "last");
   };
   const closed = cloneElement(trigger, {
     "aria-haspopup": "menu",
     "aria-expanded": false,
-    onClick: want,
+    // keys and screen readers press without a pointer
+    onClick: ({ detail }: MouseEvent) => open(detail === 0 ? "first" : "menu"),
     onKeyDown: press,
     onPointerEnter: popup.load,
     onFocus: popup.load,
   });
-  if (!wanted || !MenuPopup) return closed;
-  return <MenuPopup trigger={trigger} entries={entries} align={align} />;
+  if (!focus || !MenuPopup) return closed;
+  return <MenuPopup trigger={trigger} entries={entries} align={align} focus={focus} />;
 }
