@@ -55,48 +55,24 @@ create table usage_changes (
     like usage_days
 );
 
--- As of runs of instances (migrations/gpu): rounded half to even at the sixth digit.
+-- As of runs of instances (migrations/gpu): rounded half to even at the sixth digit. Its plans are kept, which those of functions in
+-- SQL are not.
 create function usage_amount(seconds bigint, price_per_hour numeric) returns numeric
-    language sql immutable parallel safe as $$
-    select 0.000001 * (div(seconds * price_per_hour * 1000000, 3600)
-        + case when mod(seconds * price_per_hour * 1000000, 3600) > 1800
-                 or (mod(seconds * price_per_hour * 1000000, 3600) = 1800
-                     and mod(div(seconds * price_per_hour * 1000000, 3600), 2) = 1) then 1 else 0 end)
-$$;
+    language plpgsql immutable parallel safe as $$
+declare
+    exact numeric = seconds * price_per_hour * 1000000;
+    whole numeric = div(exact, 3600);
+    rest  numeric = exact - 3600 * whole;
+begin
+    return 0.000001 * (whole + case when rest > 1800 or (rest = 1800 and mod(whole, 2) = 1) then 1 else 0 end);
+end $$;
 create function usage_seconds(started_at timestamptz, ended_at timestamptz) returns bigint
     language sql immutable parallel safe as $$
     select coalesce(greatest(0, floor(extract(epoch from ended_at - started_at)))::bigint, 0)
 $$;
 
--- The part of a charge between two times, cut by days in UTC. Each costs the difference of what the charge amounts to until its
--- end and until its beginning, so that all parts sum up to the amount of the charge.
-create function usage_parts(started_at timestamptz, from_at timestamptz, to_at timestamptz, price_per_hour numeric)
-    returns table (day date, seconds bigint, amount numeric)
-    language sql stable parallel safe set search_path from current as $$
-    select (d at time zone 'UTC')::date, upto - before, usage_amount(upto, $4) - usage_amount(before, $4)
-    from generate_series(date_trunc('day', $2, 'UTC'), $3, interval '24 hours') as d
-    cross join lateral (
-        select usage_seconds($1, greatest($2, d)) as before,
-            usage_seconds($1, least($3, d + interval '24 hours')) as upto) as part
-    where upto > before
-$$;
-
--- What a charge is in the sums.
-create function usage_of(c charges) returns setof usage_days
-    language sql stable set search_path from current as $$
-    select c.tenant_id, part.day, c.pool_id, c.kind, c.application, c.gpu_spec, part.charge, c.currency,
-        sum(part.seconds)::bigint, sum(part.amount), sum(part.attempts)::bigint
-    from (
-        select day, 'charged' as charge, seconds, amount, 0 as attempts
-        from usage_parts(c.started_at, c.started_at, c.ended_at, c.price_per_hour)
-        union all
-        select (c.assigned_at at time zone 'UTC')::date, c.uncharged_reason, c.uncharged_seconds, 0, 0
-        where c.uncharged_seconds > 0
-        union all
-        select (c.assigned_at at time zone 'UTC')::date, c.counts_as, 0, 0, 1) as part
-    group by part.day, part.charge
-$$;
-
+-- A charge is cut by days in UTC. Each part costs the difference of what the charge amounts to until its end and until its beginning,
+-- so that all parts sum up to the amount of the charge.
 create function account_attempt() returns trigger language plpgsql set search_path from current as $$
 declare
     former charges;
@@ -116,10 +92,28 @@ begin
         uncharged_seconds = excluded.uncharged_seconds, uncharged_reason = excluded.uncharged_reason
     returning c.* into latter;
     insert into usage_changes (tenant_id, day, pool_id, kind, application, gpu_spec, charge, currency, seconds, amount, attempts)
-    select u.* from usage_of(latter) u
-    union all
-    select u.tenant_id, u.day, u.pool_id, u.kind, u.application, u.gpu_spec, u.charge, u.currency, -u.seconds, -u.amount, -u.attempts
-    from usage_of(former) u where former.job_id is not null;
+    select latter.tenant_id, part.day, latter.pool_id, latter.kind, latter.application, latter.gpu_spec, part.charge, latter.currency,
+        sum(sign * seconds), sum(sign * amount), sum(sign * attempts)
+    from (values
+        (1, latter.assigned_at, latter.started_at, latter.ended_at, latter.uncharged_seconds, latter.uncharged_reason,
+         latter.counts_as),
+        (-1, former.assigned_at, former.started_at, former.ended_at, former.uncharged_seconds, former.uncharged_reason,
+         former.counts_as)) as c (sign, assigned_at, started_at, ended_at, uncharged_seconds, uncharged_reason, counts_as)
+    cross join lateral (
+        select (d at time zone 'UTC')::date as day, 'charged' as charge, upto - before as seconds,
+            usage_amount(upto, latter.price_per_hour) - usage_amount(before, latter.price_per_hour) as amount, 0 as attempts
+        from generate_series(date_trunc('day', c.started_at, 'UTC'), c.ended_at, interval '24 hours') as d
+        cross join lateral (
+            select usage_seconds(c.started_at, greatest(c.started_at, d)) as before,
+                usage_seconds(c.started_at, least(c.ended_at, d + interval '24 hours')) as upto) as cut
+        where upto > before
+        union all
+        select (c.assigned_at at time zone 'UTC')::date, c.uncharged_reason, c.uncharged_seconds, 0, 0 where c.uncharged_seconds > 0
+        union all
+        select (c.assigned_at at time zone 'UTC')::date, c.counts_as, 0, 0, 1) as part
+    where c.assigned_at is not null
+    group by part.day, part.charge
+    having sum(sign * seconds) <> 0 or sum(sign * amount) <> 0 or sum(sign * attempts) <> 0;
     return null;
 end $$;
 create trigger accounted after update on attempts for each row
@@ -157,18 +151,18 @@ create index charges_of_all on charges (assigned_at);
 create index charges_long on charges (tenant_id, ended_at) where ended_at - assigned_at > interval '1 hour';
 create index charges_long_of_all on charges (ended_at) where ended_at - assigned_at > interval '1 hour';
 
--- as usage_of, for all at once
+-- as the trigger does
 insert into usage_days
 select tenant_id, day, pool_id, kind, application, gpu_spec, charge, currency, sum(seconds), sum(amount), sum(attempts)
 from (
-    select c.*, (started_at at time zone 'UTC')::date as day, 'charged' as charge, s.seconds,
-        usage_amount(s.seconds, price_per_hour) as amount, 0 as attempts
-    from charges c cross join lateral (select usage_seconds(started_at, ended_at) as seconds) as s
-    where (started_at at time zone 'UTC')::date = (ended_at at time zone 'UTC')::date
-    union all
-    select c.*, p.day, 'charged', p.seconds, p.amount, 0
-    from charges c cross join lateral usage_parts(started_at, started_at, ended_at, price_per_hour) as p
-    where (started_at at time zone 'UTC')::date < (ended_at at time zone 'UTC')::date
+    select c.*, (d at time zone 'UTC')::date as day, 'charged' as charge, upto - before as seconds,
+        usage_amount(upto, price_per_hour) - usage_amount(before, price_per_hour) as amount, 0 as attempts
+    from charges c
+    cross join lateral generate_series(date_trunc('day', started_at, 'UTC'), ended_at, interval '24 hours') as d
+    cross join lateral (
+        select usage_seconds(started_at, greatest(started_at, d)) as before,
+            usage_seconds(started_at, least(ended_at, d + interval '24 hours')) as upto) as cut
+    where upto > before
     union all
     select c.*, (assigned_at at time zone 'UTC')::date, uncharged_reason, uncharged_seconds, 0, 0
     from charges c where uncharged_seconds > 0
