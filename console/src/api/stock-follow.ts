@@ -1,7 +1,7 @@
 import type { QueryClient, QueryKey } from "@tanstack/react-query";
 import { stock } from "./catalogue";
 import { onEvents, readOnceHeard } from "./live";
-import { stockOperations } from "./stock";
+import { stockOperationsKey } from "./stock-keys";
 
 /** A change of many units is many events: what is shown is read again so often at most, in milliseconds. */
 const TOGETHER = 400;
@@ -22,7 +22,7 @@ export function followStock(client: QueryClient): () => void {
     timer ??= setTimeout(flush, TOGETHER);
   };
   const rows: QueryKey[] = [stock.queryKey, ["platform", "overview", "stock"]];
-  const operations: QueryKey[] = [stockOperations.queryKey, ["platform", "overview", "operations"]];
+  const operations: QueryKey[] = [stockOperationsKey, ["platform", "overview", "operations"]];
   const stops = [
     onEvents(["stock"], () => touch(...rows)),
     // an addition is as far as its units are

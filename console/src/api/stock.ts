@@ -28,6 +28,7 @@ import type {
   UnitId,
   UnitState,
 } from "./generated/types";
+import { stockOperationsKey } from "./stock-keys";
 
 /** As many operations may be in progress: the first page has all of them. */
 const OPERATIONS = 50;
@@ -40,7 +41,7 @@ const at = (limit: number, cursor: string | null) => ({ limit, ...(cursor && { c
 
 /** Additions and removals, newest first. */
 export const stockOperations = infiniteQueryOptions({
-  queryKey: ["stock-operations"],
+  queryKey: stockOperationsKey,
   staleTime: 5_000,
   queryFn: ({ pageParam, signal }) =>
     call(listStockOperations, { query: at(OPERATIONS, pageParam) }, { signal }),

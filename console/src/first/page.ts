@@ -1,6 +1,7 @@
 import { askEarly } from "@/api/early";
-import { getMe, listEvents, listInstances } from "@/api/generated/operations";
+import { getMe, listEvents, listInstances, listJobs } from "@/api/generated/operations";
 import { endedRunsPage, instancesPage } from "@/api/instances/requests";
+import { endedJobs, jobsPage, waiting, withWorker } from "@/api/jobs/requests";
 import { openLine } from "@/api/line";
 import { pathOf } from "@/api/path";
 import { lastCaller } from "./caller";
@@ -17,6 +18,8 @@ const lists: Record<string, () => string[]> = {
     pathOf(listEvents.path, endedRunsPage),
     pathOf(listInstances.path, instancesPage({}, null)),
   ],
+  "/jobs": () =>
+    [endedJobs, withWorker, waiting].map((filter) => pathOf(listJobs.path, jobsPage(filter, null))),
 };
 
 /** Asks for the files and for the lists of the page at an address, while the code of the console is on its way. */

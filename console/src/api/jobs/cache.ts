@@ -3,6 +3,7 @@ import type { CountedPageJob, Job, JobId, JobKind, JobLevel, JobState } from "@/
 import { type Compare, sorted, withNew, without } from "@/api/in-place";
 import { parseAmount } from "@/lib/money";
 import { compareTimes } from "@/lib/time";
+import { ends } from "./states";
 
 export type JobSort = "created_at" | "-created_at" | "ended_at" | "-ended_at" | "cost" | "-cost";
 
@@ -33,11 +34,6 @@ export const jobKeys = {
 };
 
 export type JobLists = InfiniteData<CountedPageJob, string | null>;
-
-/** States of jobs that have a worker. */
-export const moving = ["assigned", "running", "cancelling"] as const satisfies JobState[];
-/** How jobs end. */
-export const ends = ["succeeded", "failed", "cancelled", "expired"] as const satisfies JobState[];
 
 const ended = new Set<JobState>(ends);
 export const hasEnded = ({ state }: Pick<Job, "state">) => ended.has(state);

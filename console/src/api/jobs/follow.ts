@@ -4,7 +4,8 @@ import { getJob } from "@/api/generated/operations";
 import type { Job, JobId } from "@/api/generated/types";
 import { onEvents, readOnceHeard } from "@/api/live";
 import { modelsKey } from "@/api/models";
-import { askedAt, type JobLists, jobKeys, moving, putJob } from "./cache";
+import { askedAt, type JobLists, jobKeys, putJob } from "./cache";
+import { moving } from "./states";
 
 /** Events that come together are answered by one reading. */
 const TOGETHER = 30;

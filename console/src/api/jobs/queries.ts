@@ -15,9 +15,8 @@ import {
 } from "@/api/generated/operations";
 import type { JobId, JobState, NewJob } from "@/api/generated/types";
 import { inTurn } from "@/lib/turns";
-import { askedAt, ends, type JobFilter, jobKeys, moving, newestJob } from "./cache";
-
-const PAGE = 50;
+import { askedAt, type JobFilter, jobKeys, newestJob } from "./cache";
+import { jobsPage, waiting, withWorker } from "./requests";
 
 /** The tenant's jobs, newest first if the filter names no order. */
 export const jobs = (filter: JobFilter = {}) =>
@@ -25,37 +24,22 @@ export const jobs = (filter: JobFilter = {}) =>
     queryKey: jobKeys.list(filter),
     queryFn: async ({ pageParam, signal, client }) => {
       const asked = askedAt();
-      const { states, kind, level, group, sort } = filter;
-      const query = {
-        limit: PAGE,
-        ...(states?.length && { state: [...states] }),
-        ...(kind && { kind }),
-        ...(level && { level }),
-        ...(group && { group }),
-        ...(sort && { sort }),
-        // the first page tells the number of all
-        ...(pageParam ? { cursor: pageParam } : { include: ["total" as const] }),
-      };
-      const page = await call(listJobs, { query }, { signal });
+      const page = await call(listJobs, jobsPage(filter, pageParam), { signal });
       return { ...page, items: page.items.map((it) => newestJob(client, it, asked)) };
     },
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next_cursor,
   });
 
-/** Jobs that have a worker. */
-export const movingJobs = jobs({ states: moving });
+export const movingJobs = jobs(withWorker);
 
-export const waitingJobs = jobs({ states: ["queued"] });
+export const waitingJobs = jobs(waiting);
 
 /** Jobs that made pictures, newest first. */
 export const pictureJobs = jobs({ states: ["succeeded"], kind: "generation" });
 
 export const trainings = (state: JobState | undefined) =>
   jobs({ kind: "training", ...(state && { states: [state] }) });
-
-/** Jobs that have ended, the last one first. */
-export const endedJobs = { states: ends, sort: "-ended_at" } as const satisfies JobFilter;
 
 export const job = (id: JobId) =>
   queryOptions({

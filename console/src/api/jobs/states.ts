@@ -10,3 +10,8 @@ export const jobStates = [
   "cancelled",
   "expired",
 ] as const satisfies JobState[];
+
+/** Those of jobs that have a worker. */
+export const moving = ["assigned", "running", "cancelling"] as const satisfies JobState[];
+/** How jobs end. */
+export const ends = ["succeeded", "failed", "cancelled", "expired"] as const satisfies JobState[];

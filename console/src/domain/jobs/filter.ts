@@ -1,6 +1,6 @@
 import type { JobKind, JobLevel } from "@/api/generated/types";
-import { ends, type JobFilter, type JobSort } from "@/api/jobs/cache";
-import { jobStates } from "@/api/jobs/states";
+import type { JobFilter, JobSort } from "@/api/jobs/cache";
+import { ends, jobStates } from "@/api/jobs/states";
 
 /** What the address asks for. */
 export interface JobSearch {

@@ -1,7 +1,8 @@
 import { useNavigate } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
 import type { JobState } from "@/api/generated/types";
-import { ends, type JobSort } from "@/api/jobs/cache";
+import type { JobSort } from "@/api/jobs/cache";
+import { ends } from "@/api/jobs/states";
 import { type JobSearch, statesOf } from "@/domain/jobs/filter";
 import { useText } from "@/i18n";
 import { FilterLinks } from "@/ui/filter-links";

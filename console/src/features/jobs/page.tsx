@@ -1,5 +1,6 @@
 import { getRouteApi } from "@tanstack/react-router";
-import { endedJobs, jobs, movingJobs, waitingJobs } from "@/api/jobs/queries";
+import { jobs, movingJobs, waitingJobs } from "@/api/jobs/queries";
+import { endedJobs } from "@/api/jobs/requests";
 import { useLoadedPages } from "@/api/query";
 import { useWhyNot } from "@/app/roles";
 import { JobAnnouncements } from "@/domain/jobs/announcements";

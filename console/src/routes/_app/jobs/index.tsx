@@ -1,7 +1,8 @@
 import { createFileRoute } from "@tanstack/react-router";
 import { z } from "zod/mini";
 import type { JobId } from "@/api/generated/types";
-import { endedJobs, jobs, movingJobs, waitingJobs } from "@/api/jobs/queries";
+import { jobs, movingJobs, waitingJobs } from "@/api/jobs/queries";
+import { endedJobs } from "@/api/jobs/requests";
 import { tenantOf } from "@/app/needs-tenant";
 import { endedFilter } from "@/domain/jobs/filter";
 import { JobsPage } from "@/features/jobs/page";

@@ -1,0 +1,2 @@
+/** Of additions and removals. */
+export const stockOperationsKey = ["stock-operations"] as const;
