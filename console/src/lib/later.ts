@@ -5,6 +5,8 @@ import { createStore, useStore } from "./store";
 export interface Later<Props> {
   /** Begins to load it, unless that has begun. */
   load: () => void;
+  /** The same; comes when the part is there, or cannot be loaded. */
+  loaded: () => Promise<void>;
   /** The part; null until it is loaded. Throws if it is wanted and cannot be loaded. */
   usePart: (wanted: boolean) => ComponentType<Props> | null;
 }
@@ -15,20 +17,22 @@ export function later<Props>(file: () => Promise<{ default: ComponentType<Props>
     part: null,
     error: null,
   });
-  let begun = false;
+  let begun: Promise<void> | null = null;
+  const loaded = () => {
+    if (begun) return begun;
+    if (state.get().error) state.set({ part: null, error: null });
+    begun = file().then(
+      ({ default: part }) => state.set({ part, error: null }),
+      (error: unknown) => {
+        begun = null;
+        state.set({ part: null, error });
+      },
+    );
+    return begun;
+  };
   return {
-    load: () => {
-      if (begun) return;
-      begun = true;
-      if (state.get().error) state.set({ part: null, error: null });
-      file().then(
-        ({ default: part }) => state.set({ part, error: null }),
-        (error: unknown) => {
-          begun = false;
-          state.set({ part: null, error });
-        },
-      );
-    },
+    load: () => void loaded(),
+    loaded,
     usePart: (wanted) => {
       const { part, error } = useStore(state);
       if (wanted && error) throw error;
@@ -41,10 +45,10 @@ export function later<Props>(file: () => Promise<{ default: ComponentType<Props>
 export function drawnLater<Props extends object>(
   file: () => Promise<{ default: ComponentType<Props> }>,
 ): (props: Props) => ReactNode {
-  const loaded = later(file);
+  const { load, usePart } = later(file);
   return (props) => {
-    const Part = loaded.usePart(true);
-    useEffect(loaded.load, []);
+    const Part = usePart(true);
+    useEffect(load, []);
     return Part && createElement(Part, props);
   };
 }

@@ -18,14 +18,15 @@ export const Route = createFileRoute("/_app/instances/")({
   loaderDeps: ({ search }) => search,
   loader: async ({ context: { client, me }, deps }) => {
     tenantOf(me);
-    manyRows.load();
     const runs = client.prefetchQuery(endedRuns);
     await Promise.all([
+      // rows are drawn once
+      manyRows.loaded(),
       client.ensureInfiniteQueryData(instances(filterOf(deps))),
       // the sentence is about all of them
       client.ensureInfiniteQueryData(instances()),
     ]);
-    // they mostly come together: rows are drawn once then
+    // they mostly come together
     await Promise.race([runs, new Promise((resolve) => setTimeout(resolve, TOGETHER))]);
   },
   component: InstancesPage,

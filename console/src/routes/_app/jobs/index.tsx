@@ -25,8 +25,8 @@ export const Route = createFileRoute("/_app/jobs/")({
   loaderDeps: ({ search: { why: _, ...filter } }) => filter,
   loader: async ({ context: { client, me }, deps }) => {
     tenantOf(me);
-    manyRows.load();
     await Promise.all([
+      manyRows.loaded(),
       client.ensureInfiniteQueryData(jobs(endedFilter(deps))),
       // the sentence is about all of them
       client.ensureInfiniteQueryData(jobs(endedJobs)),
