@@ -31,6 +31,7 @@ async fn the_service_survives_a_panic_of_each_worker() {
             "jobs.revocations",
             "jobs.scheduler",
             "jobs.uploads",
+            "jobs.usage",
             "jobs.webhooks",
             "jobs.webhooks.ended",
             "jobs.webhooks.listen",
