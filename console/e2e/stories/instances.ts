@@ -58,6 +58,8 @@ test("from the sign-in to the WebUI in four clicks, and all of its life", async 
     const dialog = page.getByRole("alertdialog");
     await dialog.getByRole("textbox").fill(`${name}-files`);
     await dialog.getByRole("button", { name: "Delete" }).click();
+    // behind the dialog no row is seen
+    await expect(dialog).toBeHidden();
     await expect(page.getByRole("row", { name: `${name}-files` })).toBeHidden({ timeout: 30_000 });
   });
 });
