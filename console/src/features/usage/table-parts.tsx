@@ -1,6 +1,6 @@
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
-import { parseAmount, shareOf, type Totals, toCents } from "@/lib/money";
+import { type Amount, parseAmount, shareOf, type Totals, toCents } from "@/lib/money";
 import type { Costs } from "./report";
 
 /** "212.1 h"; "–" for none. */
@@ -11,14 +11,17 @@ export function useHours() {
     seconds > 0 ? t("usage.hours", { hours: format.format(Math.max(0.1, seconds / 3600)) }) : t("usage.none");
 }
 
-/** What part of its currency's sum a row is. The rows are in cents, and so is the sum. */
+/** The rows are in cents, and so is the sum; 0 of nothing. */
+function partOfSum(amount: Amount, sum: Amount | undefined): number {
+  const cents = sum && toCents(sum);
+  return cents ? shareOf(amount, cents) : 0;
+}
+
+/** What part of its currency's sum a row is. */
 export function useShares(rows: readonly Costs[], sums: Totals) {
   const { language } = useText();
   const percent = new Intl.NumberFormat(language, { style: "percent", maximumFractionDigits: 1 });
-  const part = ({ amount, currency }: Costs) => {
-    const sum = sums.get(currency ?? "");
-    return sum === undefined ? 0 : shareOf(parseAmount(amount), toCents(sum));
-  };
+  const part = ({ amount, currency }: Costs) => partOfSum(parseAmount(amount), sums.get(currency ?? ""));
   const most = Math.max(0, ...rows.map(part));
   return (row: Costs) => <Share part={part(row)} most={most} text={percent.format(part(row))} />;
 }

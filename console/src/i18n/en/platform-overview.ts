@@ -1,7 +1,10 @@
 export const platformOverview = {
   title: "Platform",
-  summary:
-    "{running} instances run at {rate} an hour, of {tenants} tenants. {available} units are available.",
+  summary: {
+    one: "{running} instance runs at {rate} an hour, of {tenants} tenants. {available} units are available.",
+    other:
+      "{running} instances run at {rate} an hour, of {tenants} tenants. {available} units are available.",
+  },
   needsLook: "Needs a look",
   allWell: "All modules work, and nothing failed in the last day.",
   look: "Look",

@@ -2,7 +2,9 @@ import type { Full } from "../words";
 
 export const platformOverview: Full["platformOverview"] = {
   title: "平台",
-  summary: "{tenants} 个租户共 {running} 个实例运行中，每小时 {rate}。可用单元 {available} 个。",
+  summary: {
+    other: "{tenants} 个租户共 {running} 个实例运行中，每小时 {rate}。可用单元 {available} 个。",
+  },
   needsLook: "需要关注",
   allWell: "全部模块正常，最近一天没有失败。",
   look: "查看",

@@ -34,6 +34,7 @@ export function OverviewPage() {
     <>
       <PageHead title={t("platformOverview.title")}>
         {t("platformOverview.summary", {
+          count: items.length,
           running: running.hasNextPage ? `${items.length}+` : items.length,
           rate: items.length > 0 ? total(ratesOf(items)) : "–",
           tenants: all.hasNextPage ? `${count}+` : count,
