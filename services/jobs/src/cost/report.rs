@@ -24,7 +24,7 @@ const MAX_DAYS: i64 = 366;
 const DEFAULT_DAYS: i64 = 30;
 /// How often what attempts cost is added to the sums by day.
 const PERIOD: Duration = Duration::from_secs(5);
-/// Changes of the sums in one transaction, at most.
+/// The largest number of changes that one transaction adds to the sums.
 const BATCH: u32 = 10_000;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
