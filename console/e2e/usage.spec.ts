@@ -133,8 +133,14 @@ test("what of jobs was not charged stands apart, with its reason, in the table a
   const row = (name: string) =>
     jobTable(page, "Charge").getByRole("row").filter({ hasText: name }).filter({ hasText: "$" });
   await expect(row("Charged")).toContainText(/\d h/);
-  for (const reason of ["Loading", "The worker was lost", "The job failed"])
-    await expect(row(reason)).toContainText("$0.00");
+  for (const reason of ["Loading", "The worker was lost", "The job failed"]) {
+    const cells = row(reason).getByRole("cell");
+    // charged, not charged, share, cost
+    await expect(cells.nth(2)).toHaveText("–");
+    await expect(cells.nth(3)).toHaveText(/\d h$/);
+    await expect(cells.nth(4)).toHaveText("0%");
+    await expect(cells.nth(5)).toHaveText("$0.00");
+  }
   await expect(page.getByText(/· Not charged [\d.]+ h/)).toBeVisible();
   const waits = page.waitForEvent("download");
   await page.getByRole("button", { name: "CSV" }).click();
