@@ -1,4 +1,6 @@
+import { fileURLToPath } from "node:url";
 import { defineConfig } from "@playwright/test";
+import { ahead } from "./e2e/clock.ts";
 
 const PORT = Number(process.env.PORT ?? 4178);
 /** Of a real platform, for the stories. */
@@ -47,7 +49,10 @@ export default defineConfig({
     webServer: {
       command: `vite build --mode mock --outDir mock-dist && vite preview --mode mock --outDir mock-dist --port ${PORT} --strictPort`,
       url: `http://localhost:${PORT}/`,
-      reuseExistingServer: !process.env.CI,
+      reuseExistingServer: !process.env.CI && !ahead,
+      ...(ahead && {
+        env: { NODE_OPTIONS: `--import ${fileURLToPath(new URL("./e2e/clock.ts", import.meta.url))}` },
+      }),
       timeout: 120_000,
     },
   }),

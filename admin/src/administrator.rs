@@ -1,4 +1,4 @@
-//! `administrator`: creates the first administrator, or lets one in again who cannot sign in.
+//! `administrator`: creates the first administrator, or restores the access of one who cannot sign in.
 
 use atelier_identity::{Administrator, PutAdministrator};
 use secrecy::SecretString;

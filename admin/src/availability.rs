@@ -13,21 +13,21 @@ use url::Url;
 
 /// A month of samples is read.
 const TIMEOUT: Duration = Duration::from_secs(120);
-/// Of all requests, how many have to be answered without 5xx: the objective of deploy/helm/atelier/rules/slo.yaml.
+/// Fraction of all requests that must be answered without 5xx: the objective of deploy/helm/atelier/rules/slo.yaml.
 const ANSWERED: f64 = 0.9999;
-/// Of those, how many within 0.1 s.
+/// Fraction of those that must be answered within 0.1 s.
 const FAST: f64 = 0.99;
 /// Requests whose duration says something: not those that failed, and no WebSockets.
 const TIMED: &str = r#"job="atelier-gateway", route=~"/v1/.*", status!~"5..|101""#;
 
-/// What became of some of the requests.
+/// The outcomes of some of the requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Counts {
     /// All.
     pub requests: f64,
-    /// Those answered with 5xx.
+    /// Requests answered with 5xx.
     pub failed: f64,
-    /// Those whose duration counts.
+    /// Requests with a duration that counts.
     timed: f64,
     /// Those of them that took at most 0.1 s.
     fast: f64,

@@ -20,7 +20,7 @@ pub(crate) const DUMP: &str = "atelier.dump";
 /// Form of the manifest.
 const FORMAT: u32 = 1;
 
-/// What a backup is.
+/// The manifest of a backup.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Manifest {
     format: u32,

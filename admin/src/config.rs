@@ -30,7 +30,7 @@ pub struct Config {
     pub bundle: BundleConfig,
 }
 
-/// What a support bundle collects, beside what the other commands read.
+/// What a support bundle collects, in addition to the data of the other commands.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct BundleConfig {
@@ -38,7 +38,7 @@ pub struct BundleConfig {
     pub processes: BTreeMap<String, String>,
 }
 
-/// How the database is reached.
+/// Connection to the database.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Database {
@@ -105,7 +105,7 @@ impl Database {
         })
     }
 
-    /// How the URL wants the connection to be secured, in the variables of Postgres' programs.
+    /// The security settings of the URL, as environment variables of Postgres' programs.
     fn tls(&self) -> anyhow::Result<Vec<(&'static str, String)>> {
         let url: url::Url = self.url.parse()?;
         let variable = |key: &str| match key {

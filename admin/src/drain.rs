@@ -1,4 +1,5 @@
-//! `drain`: a datacenter takes no new instances and no new stock, and is waited for until it is empty.
+//! `drain`: sets a datacenter to draining, so that it accepts no new instances and no new stock, and waits until it is
+//! empty.
 
 use std::time::Duration;
 
@@ -16,12 +17,12 @@ pub struct Request {
     pub stop: Option<String>,
     /// How long to wait until no unit is in use.
     pub timeout: Duration,
-    /// Time between two looks.
+    /// Time between two checks.
     pub poll: Duration,
 }
 
-/// Drains the datacenter, and tells the number of units in use when it changes. Returns this number at the end: 0, or more if
-/// the time was over.
+/// Drains the datacenter, and prints the number of units in use when it changes. Returns this number at the end: 0, or
+/// more if the time was over.
 ///
 /// # Errors
 /// If the API refuses a request.
@@ -56,7 +57,7 @@ pub async fn drain(
     }
 }
 
-/// Lets the datacenter take instances again.
+/// Reactivates the datacenter.
 ///
 /// # Errors
 /// If the API refuses a request.

@@ -1,9 +1,11 @@
-//! The program of a platform's operators: verifies what no service can see alone, and does what no service may do.
+//! The program of a platform's operators: verifies invariants that span several services, and does what no service may
+//! do.
 //!
 //! - [`check`]: the invariants of Postgres, the clusters and the object store (docs/INVARIANTS.md);
-//! - [`backup`], [`restore`]: the database, and what a restore needs beside it (docs/BACKUP.md);
-//! - [`adopt`], [`evict`]: what clusters have and a restored database does not know;
-//! - [`rotate`]: encryption keys; [`administrator`]: a way in; [`drain`]: a datacenter; [`bundle`]: a report for support;
+//! - [`backup`], [`restore`]: the database, and what a restore needs in addition (docs/BACKUP.md);
+//! - [`adopt`], [`evict`]: objects that clusters have and a restored database does not know;
+//! - [`rotate`]: encryption keys; [`administrator`]: access of an administrator; [`drain`]: datacenters; [`bundle`]: a
+//!   report for support;
 //! - [`availability`]: whether the API met its objectives in a month.
 
 pub mod administrator;

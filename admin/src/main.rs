@@ -17,7 +17,7 @@ use secrecy::SecretString;
 use url::Url;
 
 #[derive(Debug, Parser)]
-#[command(version, about = "For the operators of an Atelier platform")]
+#[command(version, about = "Commands for the operators of an Atelier platform")]
 struct Cli {
     /// Configuration (TOML); the environment (`ATELIER_…`) overrides it
     #[arg(long, global = true)]
@@ -30,7 +30,7 @@ struct Cli {
 enum Command {
     /// Compare Postgres, the clusters and the object store; print each disagreement
     Check {
-        /// Seconds after which a disagreement has to be there still
+        /// Seconds after which a disagreement is checked again before it is printed
         #[arg(long, default_value_t = 60)]
         grace: u64,
     },
@@ -39,11 +39,11 @@ enum Command {
     /// Restore a backup, while no service runs
     Restore {
         folder: PathBuf,
-        /// Delete the schemas that the database has
+        /// Delete the existing schemas of the database first
         #[arg(long)]
         replace: bool,
     },
-    /// Prepare a database for the services after it was restored by other means, or from an earlier release
+    /// Prepare a database for the services, after a restore by other means or from an earlier release
     AfterRestore,
     /// Record a volume or bucket that exists without a row
     AdoptStorage {
@@ -72,7 +72,7 @@ enum Command {
         #[arg(long)]
         signing_keys: bool,
     },
-    /// Let a datacenter take no new instances, and wait until it is empty
+    /// Drain a datacenter: stop accepting new instances, and wait until it is empty
     Drain {
         /// Name or id of the datacenter
         datacenter: String,
@@ -82,13 +82,13 @@ enum Command {
         /// Access token or API key (`platform:write`) of an administrator
         #[arg(long, env = "ATELIER_TOKEN", hide_env_values = true)]
         token: String,
-        /// Stop the instances that are there, with this reason for their tenants
+        /// Stop its instances, with this reason for their tenants
         #[arg(long)]
         stop: Option<String>,
         /// Seconds to wait
         #[arg(long, default_value_t = 3600)]
         timeout: u64,
-        /// Let it take instances again, and wait for nothing
+        /// Reactivate the datacenter, and do not wait
         #[arg(long, conflicts_with = "stop")]
         undo: bool,
     },
@@ -97,7 +97,7 @@ enum Command {
         /// Address of the Prometheus that scrapes the gateways
         #[arg(long)]
         prometheus: Url,
-        /// `YYYY-MM`, in UTC; the present month if absent
+        /// `YYYY-MM`, in UTC; the current month if absent
         #[arg(long)]
         month: Option<String>,
         /// Print all operations, as JSON

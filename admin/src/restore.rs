@@ -17,7 +17,7 @@ use crate::{
     schemas::{self, Age},
 };
 
-/// What a restore has done.
+/// The result of a restore.
 #[derive(Debug)]
 pub enum Restored {
     /// The services can be started.

@@ -1,5 +1,5 @@
-//! `rotate-keys` (docs/KEYS.md): what is encrypted under other keys is encrypted under the first one, so that the others can be
-//! removed from the configuration; and the next key that signs access tokens. Services run meanwhile.
+//! `rotate-keys` (docs/KEYS.md): encrypts everything under the first key, so that the other keys can be removed from
+//! the configuration; requests the next key that signs access tokens. Services keep running.
 
 use anyhow::Context;
 use atelier_identity::SigningKeyStart;
@@ -43,7 +43,7 @@ pub async fn rotate_signing_keys(config: &Config, by: &str, now: Timestamp) -> a
     Ok(SigningKeys { published: atelier_identity::signing_keys(&mut conn).await?, requested })
 }
 
-/// How many rows of a service were encrypted anew.
+/// Number of re-encrypted rows of a service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rotated {
     /// The service.
@@ -52,8 +52,8 @@ pub struct Rotated {
     pub rows: u64,
 }
 
-/// Encrypts all rows of the configured services anew that are not encrypted under the first key. Restartable: rows that are done
-/// are not read again.
+/// Re-encrypts all rows of the configured services that are not encrypted under the first key. Restartable: rows that
+/// are done are not read again.
 ///
 /// # Errors
 /// If no keys are configured, or a row cannot be decrypted with any of them.

@@ -6,14 +6,8 @@ use anyhow::ensure;
 use serde::{Deserialize, Serialize};
 use sqlx::{AssertSqlSafe, PgConnection, migrate::Migrator};
 
-/// The services with a schema, in the order in which they are created.
-pub(crate) static SCHEMAS: [(&str, &Migrator); 5] = [
-    (atelier_identity::NAME, &atelier_identity::MIGRATIONS),
-    (atelier_stock::NAME, &atelier_stock::MIGRATIONS),
-    (atelier_storage::NAME, &atelier_storage::MIGRATIONS),
-    (atelier_gpu::NAME, &atelier_gpu::MIGRATIONS),
-    (atelier_jobs::NAME, &atelier_jobs::MIGRATIONS),
-];
+/// The services with a schema, in the order of the list of services.
+pub(crate) static SCHEMAS: &[(&str, Migrator)] = include!(concat!(env!("OUT_DIR"), "/schemas.rs"));
 
 /// A migration that a schema has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

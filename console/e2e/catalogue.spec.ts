@@ -188,11 +188,11 @@ test("what a drain does is said before it, and a designer gets no room there", a
   await page.getByRole("link", { name: "de-2", exact: true }).click();
   await page.getByRole("button", { name: "Drain…" }).click();
   const ask = page.getByRole("alertdialog", { name: "Drain de-2?" });
-  await expect(ask).toContainText("102 instances go on until they are stopped. They are not moved.");
+  await expect(ask).toContainText("102 instances continue until they are stopped. They are not moved.");
   await expect(ask).toContainText("49 free units can be removed");
   await accessible(page);
   await ask.getByRole("button", { name: "Drain" }).click();
-  await expect(page.getByText("It takes nothing new. 102 units are still in use")).toBeVisible();
+  await expect(page.getByText("It accepts nothing new. 102 units are still in use")).toBeVisible();
   await page.goto("/admin/stock?edit=l40s-small-8-1@de-2");
   const dialog = page.getByRole("dialog");
   await dialog.getByRole("button", { name: "One more" }).click();

@@ -1,5 +1,6 @@
 import { test as base, expect, type Locator, type Page, type Request } from "@playwright/test";
 import type { Provocation } from "../mock/world";
+import { ahead, moveClock } from "./clock";
 
 export type Person = "mira" | "tomas" | "ines" | "jonas" | "lena" | "mara";
 
@@ -45,6 +46,7 @@ export const test = base.extend<Fixtures>({
         if (!isCut && !(status && expected.includes(Number(status)))) faults.push(message.text());
       });
       page.on("pageerror", (error) => faults.push(String(error)));
+      if (ahead) await context.addInitScript(moveClock, ahead);
       await page.addInitScript(() => {
         document.addEventListener("securitypolicyviolation", (event) =>
           console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`),
@@ -124,11 +126,12 @@ export async function addAuthenticator(page: Page) {
 export const choose = (within: Page | Locator, name: string) =>
   within.getByRole("radiogroup").getByText(name, { exact: true }).click();
 
-/** Nothing is wider than the window. */
+/** Nothing is wider than the window, once charts have followed its size. */
 export async function fits(page: Page) {
-  const overflow = await page.evaluate(() => {
-    const { scrollWidth, clientWidth } = document.documentElement;
-    return scrollWidth - clientWidth;
-  });
-  expect(overflow).toBe(0);
+  const overflow = () =>
+    page.evaluate(() => {
+      const { scrollWidth, clientWidth } = document.documentElement;
+      return scrollWidth - clientWidth;
+    });
+  await expect.poll(overflow).toBe(0);
 }

@@ -144,7 +144,7 @@ test.describe("terminal", () => {
     await page.getByRole("link", { name: "Terminal" }).click();
     await expect(screen.locator(".xterm-rows")).toContainText("first line");
     await page.request.post("/mock/cut");
-    await expect(page.getByText(/The line was lost/)).toBeVisible();
+    await expect(page.getByText(/The connection was lost/)).toBeVisible();
     await expect(page.getByText("Connected", { exact: true })).toBeVisible({ timeout: 15_000 });
     await screen.click();
     await page.keyboard.type("echo second line\n");

@@ -104,7 +104,7 @@ test.describe("refused", () => {
     await accessible(page);
     await provoke({ operation: "startInstance", slug: "quota-exceeded" });
     await page.getByRole("button", { name: "Start 2 · $0.40/h" }).click();
-    const dialog = page.getByRole("dialog", { name: "What became of it" });
+    const dialog = page.getByRole("dialog", { name: "Result" });
     await expect(dialog).toContainText("1 of 2 done, 1 was refused");
     await expect(dialog).toContainText("The quota of the studio is used up.");
     await accessible(page);

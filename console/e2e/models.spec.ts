@@ -23,27 +23,24 @@ test("models are found by name and base model, and the filter has an address", a
   await expect(page.getByRole("combobox", { name: "Base model" })).toContainText("sdxl-1.0");
 });
 
-test("a model is laid onto a volume and arrives there; its record goes, its file stays", async ({
-  page,
-  as,
-}) => {
+test("a model is deployed to a volume; its record goes, its file stays", async ({ page, as }) => {
   await as("mira");
   await openModel(page, "glazed-pots");
-  await expect(page.getByText("It lies on no volume")).toBeVisible();
-  await page.getByRole("button", { name: "Lay onto a volume" }).click();
-  const dialog = page.getByRole("dialog", { name: "Lay glazed-pots onto a volume" });
+  await expect(page.getByText("It is on no volume")).toBeVisible();
+  await page.getByRole("button", { name: "Deploy to a volume" }).click();
+  const dialog = page.getByRole("dialog", { name: "Deploy glazed-pots to a volume" });
   await accessible(page);
   await dialog.getByRole("combobox", { name: "Volume" }).click();
   await page.getByRole("option", { name: /shared-models/ }).click();
-  await dialog.getByRole("button", { name: "Lay it there" }).click();
+  await dialog.getByRole("button", { name: "Deploy" }).click();
   const row = page.getByRole("row").filter({ hasText: "shared-models" });
-  await expect(row.getByText("On its way")).toBeVisible();
-  await expect(row.getByText("There")).toBeVisible();
+  await expect(row.getByText("In progress")).toBeVisible();
+  await expect(row.getByText("Deployed")).toBeVisible();
   await expect(page.getByText(/<lora:glazed-pots-\w{8}:0\.8>/)).toBeVisible();
   await row.getByRole("button", { name: /^Actions for models\/Lora/ }).click();
   await page.getByRole("menuitem", { name: /Remove from this list/ }).click();
   await expect(page.getByText("The file is still on shared-models")).toBeVisible();
-  await expect(page.getByText("It lies on no volume")).toBeVisible();
+  await expect(page.getByText("It is on no volume")).toBeVisible();
 });
 
 test("a volume that is full is said with what to do, and tried again", async ({ page, as }) => {
@@ -53,8 +50,8 @@ test("a volume that is full is said with what to do, and tried again", async ({ 
   await expect(row.getByText("No space is left on the volume")).toBeVisible();
   await row.getByRole("button").click();
   await page.getByRole("menuitem", { name: "Try again" }).click();
-  await expect(page.getByText("heroine-v2 is on its way to texture-refs")).toBeVisible();
-  await expect(page.getByRole("row").filter({ hasText: "On its way" })).toHaveCount(1);
+  await expect(page.getByText("heroine-v2 is being deployed to texture-refs")).toBeVisible();
+  await expect(page.getByRole("row").filter({ hasText: "In progress" })).toHaveCount(1);
 });
 
 test.describe("refusals", () => {
@@ -67,8 +64,8 @@ test.describe("refusals", () => {
   }) => {
     await as("mira");
     await openModel(page, "gouache-v4");
-    await page.getByRole("button", { name: "Lay onto a volume" }).click();
-    const dialog = page.getByRole("dialog", { name: "Lay gouache-v4 onto a volume" });
+    await page.getByRole("button", { name: "Deploy to a volume" }).click();
+    const dialog = page.getByRole("dialog", { name: "Deploy gouache-v4 to a volume" });
     const path = dialog.getByLabel("Path on the volume");
     await path.fill("../gouache.ckpt");
     await page.keyboard.press("Enter");
@@ -77,7 +74,7 @@ test.describe("refusals", () => {
     await path.fill("adapters/gouache.safetensors");
     await provoke({ operation: "createDeployment", slug: "deployment-in-progress" });
     await page.keyboard.press("Enter");
-    await expect(dialog.getByRole("alert")).toContainText("A file is on its way to this path already.");
+    await expect(dialog.getByRole("alert")).toContainText("A file is already being deployed to this path.");
     await expect(path).toHaveValue("adapters/gouache.safetensors");
     await page.keyboard.press("Escape");
     await page.getByRole("button", { name: "Actions for gouache-v4" }).click();
@@ -114,7 +111,7 @@ test("a viewer sees reasons, and may download", async ({ page, as }) => {
   await openModel(page, "gouache-v4");
   const make = page.getByRole("button", { name: "Make pictures with it" });
   await expect(make).toHaveAccessibleDescription(/^Viewers cannot change anything here/);
-  await expect(page.getByRole("button", { name: "Lay onto a volume" })).toHaveAttribute(
+  await expect(page.getByRole("button", { name: "Deploy to a volume" })).toHaveAttribute(
     "aria-disabled",
     "true",
   );

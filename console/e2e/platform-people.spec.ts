@@ -89,7 +89,7 @@ test("an instance of another tenant is stopped with a reason, which its record k
   await expect(page.getByText("halden-lookdev is being stopped")).toBeVisible();
   await row.getByRole("link", { name: "halden-lookdev" }).click();
   await expect(page.getByText("Stopped", { exact: true }).first()).toBeVisible();
-  const record = page.getByRole("region", { name: "What administrators did" });
+  const record = page.getByRole("region", { name: "Actions of administrators" });
   await expect(record).toContainText("The node gets a new driver.");
   await expect(record).toContainText("Mara Lindqvist");
   await expect(page.getByRole("button", { name: "Stop…" })).toHaveAccessibleDescription("It does not run.");

@@ -31,7 +31,7 @@ test("a suspension says what it does, stops what runs, and is taken back", async
   await open(page, "Foxglove Studio");
   await page.getByRole("button", { name: "Suspend…" }).click();
   const dialog = page.getByRole("dialog", { name: "Suspend Foxglove Studio?" });
-  await expect(dialog.getByText("3 running instances go on, and go on costing")).toBeVisible();
+  await expect(dialog.getByText("3 running instances continue and are charged")).toBeVisible();
   await dialog.getByRole("checkbox", { name: /Stop the 3 running instances too/ }).check();
   await expect(dialog.getByText("3 running instances stop, and cost nothing more")).toBeVisible();
   await accessible(page);

@@ -28,7 +28,7 @@ test("what does not answer is shown with its reason, and leads to its log", asyn
   await expect(lines.getByRole("listitem").first()).toContainText("cannot reach the cluster");
   await page.getByRole("combobox", { name: "Module" }).click();
   await page.getByRole("option", { name: "All modules" }).click();
-  await page.getByRole("combobox", { name: "Least level" }).click();
+  await page.getByRole("combobox", { name: "Minimum level" }).click();
   await page.getByRole("option", { name: "warn" }).click();
   await expect(page).toHaveURL(/level=warn/);
   await expect(lines).not.toContainText("session refreshed");

@@ -56,7 +56,7 @@ test("what is missing is said at its field, and a name that is taken keeps all t
   await expect(page.getByRole("combobox", { name: "Add a specification" })).toBeFocused();
   await expect(page.getByText("Choose a tenant: it pays for the workers.")).toBeVisible();
   await expect(page.getByText(/Programs of a tenant run in a dedicated pool only: choose/)).toBeVisible();
-  await expect(page.getByText("Use at most what “Firm at most” says.")).toBeVisible();
+  await expect(page.getByText("Use at most the value of “Firm at most”.")).toBeVisible();
   await accessible(page);
   await choose(page, "Add a specification", /^l40s-small-8-1/);
   await choose(page, "Workers paid by", "Ironwood VFX");

@@ -95,7 +95,7 @@ test.describe("refusals", () => {
     const dialog = page.getByRole("dialog");
     await dialog.getByLabel("Name").fill("one more");
     await page.keyboard.press("Enter");
-    await expect(dialog.getByRole("alert")).toContainText("as many credentials as it may have");
+    await expect(dialog.getByRole("alert")).toContainText("the maximum number of credentials");
     await expect(dialog.getByLabel("Name")).toHaveValue("one more");
   });
 });

@@ -16,7 +16,7 @@ test("pictures, a word and a press: some seconds later there is a model to make 
   await as("mira");
   await page.goto("/training");
   await page.getByRole("link", { name: "Train a model" }).click();
-  await expect(summary(page)).toContainText("With three pictures here, time and price are told.");
+  await expect(summary(page)).toContainText("Time and price are shown once three pictures are here.");
   await choose(page, 4);
   await expect(arrived(page)).toHaveCount(4);
   await page.getByLabel("What the pictures show").fill("paper lantern");
@@ -84,7 +84,7 @@ test.describe("a line that is cut", () => {
     await page.route("**/mock/objects/**", (route) => (++sent === 2 ? route.abort() : route.continue()));
     await choose(page, 3);
     await expect(arrived(page)).toHaveCount(2);
-    await expect(page.getByRole("alert")).toContainText("The line was cut.");
+    await expect(page.getByRole("alert")).toContainText("The connection was lost.");
     await expect(summary(page).getByRole("button", { name: "Train" })).toHaveAccessibleDescription(
       "A picture has not arrived. Send it again, or take it away.",
     );
@@ -145,7 +145,7 @@ test.describe("refusals", () => {
     await limit.fill("");
     await provoke({ operation: "createJob", slug: "too-many-jobs" });
     await press.click();
-    await expect(summary(page).getByRole("alert")).toContainText("as many open jobs as it may have");
+    await expect(summary(page).getByRole("alert")).toContainText("the maximum number of open jobs");
     await expect(arrived(page)).toHaveCount(3);
     await press.click();
     await expect(page).toHaveURL(/\/training\/job_/);
@@ -185,7 +185,7 @@ test("what others start is seen without a reload; states are filtered by the add
   await expect(page.getByText("1 running, 0 waiting.")).toBeVisible();
   await page.getByRole("link", { name: "Failed", exact: true }).click();
   await expect(page).toHaveURL("/training?state=failed");
-  await expect(page.getByText("It has cost as much as it may.")).toBeVisible();
+  await expect(page.getByText("It has reached its cost limit.")).toBeVisible();
   await expect(page.getByRole("row")).toHaveCount(3);
 });
 

@@ -35,7 +35,7 @@ test("the units of a node and of a holder have an address, which can be sent and
   await fits(page);
   await accessible(page);
   await page.getByRole("searchbox").fill("no-such-node");
-  await expect(page.getByText("No unit is like that")).toBeVisible();
+  await expect(page.getByText("No unit matches")).toBeVisible();
 });
 
 test.describe("removal", () => {

@@ -186,7 +186,7 @@ test("a spent budget says what was stopped, until when, and who can help", async
   await expect(page.getByRole("status").filter({ hasText: "is spent" })).toContainText(
     /Instances are stopped and none can be started until 1 \w+ \d{4}/,
   );
-  await expect(budget.getByRole("row", { name: /100%/ })).not.toContainText("at the present rate");
+  await expect(budget.getByRole("row", { name: /100%/ })).not.toContainText("at the current rate");
   const change = budget.getByRole("button", { name: "Change the budget" });
   await expect(change).toHaveAttribute("aria-disabled", "true");
   await expect(change).toHaveAccessibleDescription(/Only administrators of the platform/);

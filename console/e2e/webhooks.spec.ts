@@ -81,7 +81,7 @@ test.describe("refusals", () => {
     const dialog = page.getByRole("dialog");
     await dialog.getByLabel("Address").fill("https://example.com/hook");
     await page.keyboard.press("Enter");
-    await expect(dialog.getByRole("alert")).toContainText("as many webhooks as it may have");
+    await expect(dialog.getByRole("alert")).toContainText("the maximum number of webhooks");
   });
 });
 

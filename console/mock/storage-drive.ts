@@ -97,7 +97,7 @@ export function create(world: World, storage: StudioStorage) {
 export function grow(world: World, storage: StudioStorage, size_gib: number) {
   set(storage, { size_gib, state: "resizing" });
   open(world, storage, "resize_storage");
-  progress(world, storage, "volume_growing", "The cluster is growing the volume.", 30);
+  progress(world, storage, "volume_growing", "The cluster is enlarging the volume.", 30);
   later(storage, 2, () => {
     set(storage, {
       state: "available",

@@ -25,6 +25,35 @@ printf '%s' $store >"$out/object-store"
 word() { printf 's%s' "$(head -c "$1" /dev/urandom | od -An -v -tx1 | tr -d ' \n')"; }
 key() { head -c 32 /dev/urandom | base64 | tr -d '\n'; }
 
+# made from platform.toml by `cargo xtask platform`: services
+services="identity stock gpu storage jobs"
+routed="identity stock gpu storage jobs"
+calling="gateway identity stock gpu storage jobs"
+encrypting="identity gpu jobs"
+with_cache="stock gpu jobs"
+with_clusters="stock gpu storage"
+callers_of_identity="gateway stock gpu storage jobs"
+called_by_identity="gpu storage jobs"
+endpoints_of_identity=""
+callers_of_stock="gpu jobs"
+called_by_stock="identity"
+endpoints_of_stock=""
+callers_of_gpu="gateway identity storage jobs"
+called_by_gpu="identity stock storage"
+endpoints_of_gpu="identity stock storage"
+callers_of_storage="identity gpu jobs"
+called_by_storage="identity gpu"
+endpoints_of_storage="gpu"
+callers_of_jobs="identity"
+called_by_jobs="identity stock gpu storage"
+endpoints_of_jobs="storage"
+# end of services
+
+# Whether a word is in a list.
+has() { case " $2 " in *" $1 "*) ;; *) return 1 ;; esac; }
+# The value of a variable.
+value() { eval "printf '%s' \"\${$1:-}\""; }
+
 secrets=$out/secrets
 touch "$secrets"
 # Keeps the value of a secret, or makes it with the given command.
@@ -33,10 +62,11 @@ secret() {
   shift
   grep -q "^$wanted=" "$secrets" || printf '%s=%s\n' "$wanted" "$("$@")" >>"$secrets"
 }
-for name in identity stock storage gpu jobs; do
+for name in $services; do
   for role in owner app worker; do secret "${name}_${role}_password" word 20; done
 done
-for name in gateway gpu identity stock storage jobs operator cluster; do secret "${name}_token" word 20; done
+for name in $calling operator cluster; do secret "${name}_token" word 20; done
+for name in $encrypting; do secret "${name}_key" key; done
 secret postgres_password word 20
 secret valkey_password word 20
 secret cache_key key
@@ -47,9 +77,6 @@ secret designer_password word 8
 secret object_store_access_key word 10
 secret object_store_secret_key word 20
 secret cookie_key key
-secret identity_key key
-secret gpu_key key
-secret jobs_key key
 # shellcheck disable=SC1090
 . "$secrets"
 
@@ -66,19 +93,19 @@ key = "$cache_key"
 END
 }
 
-# The schema of a service: name, passwords of its roles.
+# The schema of a service.
 database() {
   cat <<END
 [database]
 url = "postgres://postgres:5432/atelier?sslmode=disable"
-owner_password = "$1"
-app_password = "$2"
-worker_password = "$3"
+owner_password = "$(value "$1_owner_password")"
+app_password = "$(value "$1_app_password")"
+worker_password = "$(value "$1_worker_password")"
 
 END
 }
 
-# Whose access tokens are accepted, and where a service with this token reads their revocations.
+# Whose access tokens are accepted, and where a service reads their revocations.
 auth() {
   cat <<END
 [auth]
@@ -87,7 +114,7 @@ jwks_url = "http://identity:8080/.well-known/jwks.json"
 
 [auth.revocations]
 url = "http://identity:8080"
-token = "$1"
+token = "$(value "$1_token")"
 
 END
 }
@@ -102,83 +129,43 @@ sample_ratio = 1.0
 END
 }
 
-cat >"$out/provision.toml" <<END
+{
+  cat <<END
 url = "postgres://postgres:5432/atelier?sslmode=disable"
 user = "postgres"
 password = "$postgres_password"
 
 [passwords]
-identity = { owner = "$identity_owner_password", app = "$identity_app_password", worker = "$identity_worker_password" }
-stock = { owner = "$stock_owner_password", app = "$stock_app_password", worker = "$stock_worker_password" }
-storage = { owner = "$storage_owner_password", app = "$storage_app_password", worker = "$storage_worker_password" }
-gpu = { owner = "$gpu_owner_password", app = "$gpu_app_password", worker = "$gpu_worker_password" }
-jobs = { owner = "$jobs_owner_password", app = "$jobs_app_password", worker = "$jobs_worker_password" }
 END
+  for name in $services; do
+    printf '%s = { owner = "%s", app = "%s", worker = "%s" }\n' "$name" "$(value "${name}_owner_password")" \
+      "$(value "${name}_app_password")" "$(value "${name}_worker_password")"
+  done
+} >"$out/provision.toml"
 
-{
+# What only one service has in its configuration.
+own_identity() {
   cat <<END
-listen = "0.0.0.0:8080"
 public_url = "$public_url"
 
 [passkeys]
 rp_id = "localhost"
-
-[[encryption_keys]]
-id = "1"
-key = "$identity_key"
 
 [bootstrap_admin]
 email = "admin@atelier.example"
 password = "$administrator_password"
 
 [participants]
-gpu = { url = "http://gpu:8080", token = "$identity_token" }
-storage = { url = "http://storage:8080", token = "$identity_token" }
-jobs = { url = "http://jobs:8080", token = "$identity_token" }
+$(for name in $called_by_identity; do echo "$name = { url = \"http://$name:8080\", token = \"$identity_token\" }"; done)
 
 [auth]
 issuer = "$public_url"
 
-[callers]
-gateway = "$gateway_token"
-gpu = "$gpu_token"
-stock = "$stock_token"
-storage = "$storage_token"
-jobs = "$jobs_token"
-
 END
-  telemetry
-  database "$identity_owner_password" "$identity_app_password" "$identity_worker_password"
-} >"$out/identity.toml"
+}
 
-{
+own_storage() {
   cat <<END
-listen = "0.0.0.0:8080"
-
-[clusters.dev-1]
-kubeconfig = "/config/kubeconfig"
-
-[callers]
-gpu = "$gpu_token"
-jobs = "$jobs_token"
-
-END
-  auth "$stock_token"
-  cache
-  telemetry
-  database "$stock_owner_password" "$stock_app_password" "$stock_worker_password"
-} >"$out/stock.toml"
-
-{
-  cat <<END
-listen = "0.0.0.0:8080"
-
-[clusters.dev-1]
-kubeconfig = "/config/kubeconfig"
-
-[gpu]
-url = "http://gpu:8080"
-token = "$storage_token"
 
 [object_store]
 endpoint = "http://$store:$store_port"
@@ -187,36 +174,11 @@ access_key = "$object_store_access_key"
 secret_key = "$object_store_secret_key"
 allowed_origins = ["$public_url"]
 
-[callers]
-gpu = "$gpu_token"
-identity = "$identity_token"
-jobs = "$jobs_token"
-
 END
-  auth "$storage_token"
-  telemetry
-  database "$storage_owner_password" "$storage_app_password" "$storage_worker_password"
-} >"$out/storage.toml"
+}
 
-{
+own_gpu() {
   cat <<END
-listen = "0.0.0.0:8080"
-
-[[encryption_keys]]
-id = "1"
-key = "$gpu_key"
-
-[stock]
-url = "http://stock:8080"
-token = "$gpu_token"
-
-[storage]
-url = "http://storage:8080"
-token = "$gpu_token"
-
-[identity]
-url = "http://identity:8080"
-token = "$gpu_token"
 
 [apps]
 scheme = "http"
@@ -237,34 +199,12 @@ bucket = "atelier-logs"
 access_key = "$object_store_access_key"
 secret_key = "$object_store_secret_key"
 
-[clusters.dev-1]
-kubeconfig = "/config/kubeconfig"
-
-[callers]
-gateway = "$gateway_token"
-identity = "$identity_token"
-jobs = "$jobs_token"
-storage = "$storage_token"
-
 END
-  auth "$gpu_token"
-  cache
-  telemetry
-  database "$gpu_owner_password" "$gpu_app_password" "$gpu_worker_password"
-} >"$out/gpu.toml"
+}
 
-{
+own_jobs() {
   cat <<END
-listen = "0.0.0.0:8080"
 worker_listen = "0.0.0.0:8097"
-
-[[encryption_keys]]
-id = "1"
-key = "$jobs_key"
-
-[storage]
-url = "http://storage:8080"
-token = "$jobs_token"
 
 [fleet]
 jobs_url = "http://jobs:8097"
@@ -283,15 +223,28 @@ auth_listen = "0.0.0.0:8098"
 public_url = "amqp://localhost:5672/%2f"
 management_url = "http://atelier:$rabbitmq_password@rabbitmq:15672"
 
-[callers]
-identity = "$identity_token"
-
 END
-  auth "$jobs_token"
-  cache
-  telemetry
-  database "$jobs_owner_password" "$jobs_app_password" "$jobs_worker_password"
-} >"$out/jobs.toml"
+}
+
+for name in $services; do
+  {
+    printf 'listen = "0.0.0.0:8080"\n'
+    if command -v "own_$name" >/dev/null; then "own_$name"; fi
+    for called in $(value "endpoints_of_$name"); do
+      printf '[%s]\nurl = "http://%s:8080"\ntoken = "%s"\n\n' "$called" "$called" "$(value "${name}_token")"
+    done
+    if has "$name" "$encrypting"; then
+      printf '[[encryption_keys]]\nid = "1"\nkey = "%s"\n\n' "$(value "${name}_key")"
+    fi
+    if has "$name" "$with_clusters"; then printf '[clusters.dev-1]\nkubeconfig = "/config/kubeconfig"\n\n'; fi
+    printf '[callers]\n'
+    for caller in $(value "callers_of_$name"); do printf '%s = "%s"\n' "$caller" "$(value "${caller}_token")"; done
+    if [ "$name" != identity ]; then auth "$name"; fi
+    if has "$name" "$with_cache"; then cache; fi
+    telemetry
+    database "$name"
+  } >"$out/$name.toml"
+done
 
 {
   cat <<END
@@ -332,11 +285,7 @@ content_origins = ["http://localhost:$store_port"]
 url = "redis://:$valkey_password@valkey:6379"
 
 [services]
-identity = "http://identity:8080"
-stock = "http://stock:8080"
-gpu = "http://gpu:8080"
-storage = "http://storage:8080"
-jobs = "http://jobs:8080"
+$(for name in $routed; do echo "$name = \"http://$name:8080\""; done)
 
 [modules]
 operator-dev-1 = ["http://operator:8080"]
@@ -344,7 +293,7 @@ operator-dev-1 = ["http://operator:8080"]
 END
   telemetry
   cache
-  auth "$gateway_token"
+  auth gateway
 } >"$out/gateway.toml"
 
 cat >"$out/cluster.toml" <<END

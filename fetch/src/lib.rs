@@ -93,7 +93,7 @@ impl From<reqwest::Error> for Error {
 }
 
 impl Error {
-    /// Returns what the caller is told.
+    /// Returns the reason for the caller.
     #[must_use]
     pub fn failure(&self) -> Failure {
         match self {

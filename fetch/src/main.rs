@@ -6,7 +6,7 @@ use atelier_fetch::File;
 use clap::Parser;
 use url::Url;
 
-/// Downloads one file into the working directory: it is complete there, or not there.
+/// Downloads one file into the working directory, atomically.
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Args {
@@ -22,7 +22,7 @@ struct Args {
     /// SHA-256 of the file, in hexadecimal
     #[arg(long)]
     sha256: String,
-    /// Name of the download, for the file that is written meanwhile
+    /// Name of the download, for the temporary file
     #[arg(long)]
     id: String,
     /// Number of the attempt

@@ -1,4 +1,4 @@
-//! Where a file is written: its path, and the part beside it.
+//! Where a file is written: its path, and the temporary file beside it.
 
 use std::{
     io,
@@ -76,7 +76,7 @@ impl Place {
         fs::File::open(&self.folder).await?.sync_all().await
     }
 
-    /// Removes the part, as far as that is possible.
+    /// Removes the partial file, if possible.
     pub(crate) async fn discard(&self) {
         if let Err(error) = fs::remove_file(&self.part).await
             && error.kind() != io::ErrorKind::NotFound

@@ -108,7 +108,7 @@ impl Drop for Program {
     }
 }
 
-/// Ends what has lost its supervisor, which a program may have killed.
+/// Ends processes without a supervisor, which a program may have killed.
 async fn end_orphans() {
     if !ADOPTS.load(Ordering::Relaxed) {
         return;

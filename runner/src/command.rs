@@ -21,14 +21,15 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    attempt::{cannot_begin, left, stopped},
     child::Program,
     deliveries::Deliveries,
-    door::{Attempt, Error, Phase, Progress, Refused, Session, StopReason, Work},
     engine::{ENGINE_FAILED, Failure},
-    fault, gang,
+    fault,
+    gang::{self, Place},
+    jobs_service::{Attempt, Error, Phase, Progress, Refused, Session, StopReason, Work},
     output::{Log, open, outputs, read_end, read_file},
     supervisor,
-    work::{self, cannot_begin, left},
 };
 
 /// How often progress is read.
@@ -38,9 +39,9 @@ const GRACE: Duration = Duration::from_secs(15);
 /// Exit codes of the contract.
 const STOPPED: i32 = 75;
 const INVALID: i32 = 2;
-/// What of a program's error output is reported, in bytes.
+/// Maximum part of a program's error output that is reported, in bytes.
 const TAIL: u64 = 500;
-/// Where a fault is looked for in it, in bytes.
+/// Part of it in which a fault is searched, in bytes.
 const FAULTS: u64 = 4096;
 
 /// A program that is started for each attempt.
@@ -108,7 +109,7 @@ pub(crate) async fn run(
     let attempt = Attempt { job_id: work.job_id, attempt: work.attempt };
     let prepared = tokio::select! {
         prepared = prepare(session, attempt, work) => prepared,
-        reason = work::stopped(session, attempt) => return left(session, attempt, reason?, true).await,
+        reason = stopped(session, attempt) => return left(session, attempt, reason?, true).await,
         () = stop.cancelled() => return Ok(()),
     };
     let (folder, place) = match prepared {
@@ -134,7 +135,7 @@ pub(crate) async fn run(
     };
     let end = tokio::select! {
         status = running.follow() => End::Exited(status?),
-        reason = work::stopped(session, attempt) => End::Stopped(reason?),
+        reason = stopped(session, attempt) => End::Stopped(reason?),
         () = limit => End::TimedOut,
         () = stop.cancelled() => End::Ending,
     };
@@ -286,7 +287,7 @@ impl Running<'_> {
         }
     }
 
-    /// Writes into the log of the program what of its files is no result, and sends the log.
+    /// Writes the files that are not results into the log of the program, and sends the log.
     async fn tell_refused(&mut self, refused: &[Refused]) {
         let lines: String = refused
             .iter()
@@ -299,7 +300,7 @@ impl Running<'_> {
         self.send_log().await;
     }
 
-    /// The end of what a program has written.
+    /// The last part of the output of a program.
     fn last_words(&self, nothing: &str) -> String {
         let tail = self.tail(TAIL);
         let tail = tail.trim();
@@ -313,8 +314,8 @@ impl Running<'_> {
     }
 }
 
-/// Makes the folder of a job, with its inputs and the furthest checkpoint whose hash is right, and waits for the other workers of
-/// the attempt. Returns the folder, and the environment variables that tell the place of this one.
+/// Makes the folder of a job, with its inputs and the latest checkpoint with a matching hash, and waits for the other
+/// workers of the attempt. Returns the folder, and the environment variables with the rank of this worker.
 async fn prepare(session: &Session, attempt: Attempt, work: &Work) -> Result<(TempDir, Place), Error> {
     if work.leads() {
         report_phase(session, attempt, Phase::Loading).await?;
@@ -362,9 +363,6 @@ async fn prepare(session: &Session, attempt: Attempt, work: &Work) -> Result<(Te
     }
     Ok((folder, place))
 }
-
-/// The environment variables that tell a program its place among the workers of its attempt.
-pub(crate) type Place = Vec<(&'static str, String)>;
 
 async fn report_phase(session: &Session, attempt: Attempt, phase: Phase) -> Result<(), Error> {
     match session.progress(attempt, Progress { phase, step: 0, steps: 0 }).await {

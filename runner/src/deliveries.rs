@@ -1,4 +1,4 @@
-//! Results on their way to the object store. Those that take long go on while the worker runs other jobs; they are lost with the
+//! Uploads of results to the object store. Long ones continue while the worker runs other jobs; they are lost with the
 //! session.
 
 use std::{
@@ -11,15 +11,16 @@ use tokio::{sync::oneshot, task::JoinSet, time::sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    door::{Attempt, Error, Session},
-    work::{Results, left, stopped, upload},
+    attempt::{left, stopped},
+    jobs_service::{Attempt, Error, Session},
+    results::{Results, upload},
 };
 
 /// After this time the worker asks for other jobs.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How often it is looked whether an attempt that is delivering was cancelled.
+/// How often an attempt that is delivering is checked for cancellation.
 const LOOK: Duration = Duration::from_secs(2);
-/// Attempts that are delivering at a time, at most: their results are on the disk of the worker.
+/// Maximum number of attempts that are delivering at a time: their results are on the disk of the worker.
 const MOST: usize = 16;
 
 /// The deliveries of a session.
@@ -96,7 +97,7 @@ impl Deliveries {
                     is_handed_over.cancel();
                     return Ok(());
                 }
-                // a service of the previous release does not know it; an attempt that has ended has sent its end
+                // an attempt that has ended has sent its end
                 Ok(false) | Err(_) => may_hand_over = false,
             }
         }

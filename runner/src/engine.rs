@@ -21,9 +21,9 @@ const LONGEST: Duration = Duration::from_secs(1_800);
 const SHORT: Duration = Duration::from_secs(10);
 /// The checkpoint that the engine has when it starts, and goes back to after each request.
 const LOADED: &str = "default";
-/// What the engine answers, with the status 500, to a file that is no picture.
+/// The engine's answer, with the status 500, to a file that is not a picture.
 const UNREADABLE: [&str; 2] = ["Invalid encoded image", "image file is truncated"];
-/// What the engine answers if the result of a checkpoint is no number.
+/// The engine's answer if the result of a checkpoint is not a number.
 const NO_NUMBERS: &str = "NansException";
 /// Codes of attempts: the engine or program has failed, its GPU does not work, there is too little memory.
 pub(crate) const ENGINE_FAILED: &str = "engine-failed";
@@ -46,7 +46,7 @@ impl Failure {
         Self { code: ENGINE_FAILED, message: message.into(), is_retryable: true, is_fatal: false }
     }
 
-    /// Of an engine or program that says this.
+    /// A failure with this message of an engine or program.
     pub(crate) fn of_fault(fault: Fault, text: &str) -> Self {
         let fatal = |code, message: String| Self { code, message, is_retryable: true, is_fatal: true };
         match fault {
@@ -103,14 +103,14 @@ pub(crate) struct Init {
     pub(crate) mask: Option<Bytes>,
 }
 
-/// What the engine does now.
+/// The current work of the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Steps {
     pub(crate) step: u32,
     pub(crate) steps: u32,
 }
 
-/// What the engine tells of its work. `job_count` is -1 while it loads a checkpoint, and 0 when it is idle.
+/// The engine's report of its work. `job_count` is -1 while it loads a checkpoint, and 0 when it is idle.
 #[derive(Deserialize)]
 struct State {
     job_count: i64,
@@ -210,7 +210,7 @@ impl WebUi {
         found.ok_or_else(|| Failure::of_job("model-missing", format!("The worker has no model {name}.")))
     }
 
-    /// How far it is; none before its first step, or if it works on nothing.
+    /// Its progress; none before its first step, or if it is idle.
     pub(crate) async fn steps(&self) -> Option<Steps> {
         self.state().await?.steps()
     }
@@ -235,7 +235,7 @@ impl WebUi {
         self.http.post(url).timeout(LONGEST).send().await?.error_for_status().map(drop)
     }
 
-    /// Stops what it works on. It answers the open request with what it has.
+    /// Interrupts its work. It answers the open request with its partial result.
     pub(crate) async fn interrupt(&self) {
         let url = format!("{}/sdapi/v1/interrupt", self.base);
         if let Err(error) = self.http.post(url).timeout(SHORT).send().await {
@@ -273,7 +273,7 @@ fn img2img(parameters: &Map<String, Value>, init: &Init) -> Value {
     body
 }
 
-/// Removes what the user has written from an answer: it could look like an error of the GPU.
+/// Removes the user's text from an answer, because it could look like an error of the GPU.
 fn without(text: &str, parameters: &Map<String, Value>) -> String {
     let words = parameters.values().filter_map(Value::as_str).filter(|word| word.len() > 3);
     words.fold(text.to_owned(), |text, word| {

@@ -1,5 +1,5 @@
-//! What a failure of an engine or program means, by what it says. One table, in the words of CUDA, its libraries, PyTorch and the
-//! driver:
+//! Classifies failures of an engine or program by their messages: one table with the messages of CUDA, its libraries,
+//! PyTorch and the driver:
 //!
 //! - CUDA runtime: `cudaError_t` and the text of `cudaGetErrorString`
 //!   (<https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html>); driver: `CUDA_ERROR_…`
@@ -7,10 +7,10 @@
 //! - PyTorch: `c10/cuda/CUDACachingAllocator.cpp`, `c10/cuda/CUDAException.cpp`, `torch/cuda/__init__.py`
 //! - NVML: `nvmlReturn_t` and the text of `nvmlErrorString`; driver: <https://docs.nvidia.com/deploy/xid-errors>
 //!
-//! What is not in the table may pass, and is tried again: `ncclSystemError` and `ncclRemoteError`, timeouts,
-//! `CUDNN_STATUS_EXECUTION_FAILED`, `CUBLAS_STATUS_EXECUTION_FAILED`, `CUDNN_STATUS_INTERNAL_ERROR`.
+//! Failures that are not in the table may be temporary, and are retried: `ncclSystemError` and `ncclRemoteError`,
+//! timeouts, `CUDNN_STATUS_EXECUTION_FAILED`, `CUBLAS_STATUS_EXECUTION_FAILED`, `CUDNN_STATUS_INTERNAL_ERROR`.
 
-/// What has failed.
+/// The failed part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// There is too little memory; a larger GPU may have enough.
@@ -19,8 +19,8 @@ pub(crate) enum Fault {
     Gpu,
     /// The driver of the node does not fit, or there is none.
     Driver,
-    /// A kernel did what it must not. Nearly always that is due to the program and its inputs; but the process is broken, and a fault
-    /// of the memory looks the same, so it may be tried elsewhere.
+    /// An illegal operation of a kernel. Nearly always the program and its inputs cause it; but the process is broken,
+    /// and a memory fault looks the same, so it may be tried elsewhere.
     Kernel,
     /// A kernel has checked its inputs and refused them, as it would do anywhere. The process is broken.
     Assertion,
@@ -190,7 +190,7 @@ const XID_OF_GPU: [u32; 10] = [48, 63, 64, 74, 79, 94, 95, 119, 120, 140];
 /// Those that programs cause: exceptions of the engines (13), page faults (31), a stopped channel (43).
 const XID_OF_KERNEL: [u32; 3] = [13, 31, 43];
 
-/// What the text tells of a fault; of several the last one, as errors are printed last.
+/// The fault in the text; the last one if there are several, as errors are printed last.
 pub(crate) fn of(text: &str) -> Option<Fault> {
     let rows =
         TABLE.iter().flat_map(|(fault, parts)| parts.iter().map(move |part| (text.rfind(part), *fault)));
@@ -201,7 +201,7 @@ pub(crate) fn of(text: &str) -> Option<Fault> {
         .map(|(_, fault)| fault)
 }
 
-/// The fault that a line of the driver's log tells: `Xid (PCI:0000:3b:00): 79, pid=1234, …`.
+/// The fault in a line of the driver's log: `Xid (PCI:0000:3b:00): 79, pid=1234, …`.
 fn xid(line: &str) -> Option<Fault> {
     let (_, rest) = line.split_once("): ")?;
     let digits = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());

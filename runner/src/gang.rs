@@ -1,4 +1,4 @@
-//! Attempts that have several workers: each joins when it has its inputs, and learns its place.
+//! Attempts with several workers: each worker joins when it has its inputs, and gets its rank.
 
 use std::{
     net::{SocketAddr, TcpListener},
@@ -9,15 +9,17 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    command::Place,
-    door::{Attempt, Error, INCOMPLETE, Session, Work},
-    work::{left, stopped},
+    attempt::{left, stopped},
+    jobs_service::{Attempt, Error, INCOMPLETE, Session, Work},
 };
 
-/// Pause between two looks for the others.
+/// Pause between two checks for the others.
 const PAUSE: Duration = Duration::from_millis(500);
 /// Longest time until all have joined.
 const LIMIT: Duration = Duration::from_secs(120);
+
+/// The environment variables with the rank of a program among the workers of its attempt.
+pub(crate) type Place = Vec<(&'static str, String)>;
 
 /// Waits until all workers of the attempt have joined. Returns the environment variables that PyTorch and others read.
 ///

@@ -1,16 +1,16 @@
-//! The picture and the mask that a generation begins with, from the inputs of its attempt.
+//! The initial picture and mask of a generation, from the inputs of its attempt.
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
 use tokio::task::spawn_blocking;
 
 use crate::{
-    door::{Attempt, Error, Session},
     engine::Init,
+    jobs_service::{Attempt, Error, Session},
     picture,
 };
 
-/// Downloads what the parameters name.
+/// Downloads the inputs in the parameters.
 ///
 /// # Errors
 /// If one cannot be downloaded, or has other content than was announced.
@@ -21,7 +21,6 @@ pub(crate) async fn fetch(
 ) -> Result<Init, Error> {
     let inputs = session.inputs(attempt).await?;
     let file = async |id: &Value, background: u8| -> Result<Bytes, Error> {
-        // a replica of the previous release returns none
         let not_told = || Error::Unavailable(anyhow::anyhow!("the service does not tell where {id} is"));
         let mut files = inputs.uploads.iter().chain(&inputs.artifacts);
         let input = files.find(|input| input.id == *id).ok_or_else(not_told)?;

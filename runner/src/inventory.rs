@@ -1,54 +1,44 @@
-//! What the worker has: checkpoints of the WebUI, and base models of the trainer. The service is told with each session, and when
-//! that changes in a session.
+//! The models of the worker: checkpoints of the WebUI, and base models of the trainer. They are reported to the service
+//! with each session, and when they change.
 
 use std::{fs, io, path::Path, time::Duration};
 
-use serde::Serialize;
 use tokio::{
     task::spawn_blocking,
     time::{Instant, sleep_until},
 };
 
 use crate::{
-    door::{Error, Session},
-    runner::Engines,
+    engines::Engines,
+    jobs_service::{Error, Models, Session},
 };
 
 /// Maximum number of names of one kind: the service refuses more.
 const MOST: usize = 1_000;
 
-/// Names by kind, sorted. None: not known.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct Models {
-    checkpoints: Option<Vec<String>>,
-    base_models: Option<Vec<String>>,
+/// Returns the models that there are now.
+pub(crate) async fn read(engines: &Engines) -> Models {
+    let checkpoints = match &engines.webui {
+        Some(engine) => known("the engine does not list its models", engine.api.checkpoint_names().await),
+        None => Some(Vec::new()),
+    };
+    let base_models = match (&engines.trainer, &engines.trainer_models) {
+        (None, _) => Some(Vec::new()),
+        (Some(_), None) => None,
+        (Some(_), Some(folder)) => {
+            let folder = folder.clone();
+            let read = spawn_blocking(move || pipelines(&folder)).await.map_err(io::Error::other);
+            known("the folder of base models cannot be read", read.flatten())
+        }
+    };
+    Models { checkpoints: checkpoints.map(sorted), base_models: base_models.map(sorted) }
 }
 
-impl Models {
-    /// What there is now.
-    pub(crate) async fn read(engines: &Engines) -> Self {
-        let checkpoints = match &engines.webui {
-            Some(engine) => known("the engine does not list its models", engine.api.checkpoint_names().await),
-            None => Some(Vec::new()),
-        };
-        let base_models = match (&engines.trainer, &engines.trainer_models) {
-            (None, _) => Some(Vec::new()),
-            (Some(_), None) => None,
-            (Some(_), Some(folder)) => {
-                let folder = folder.clone();
-                let read = spawn_blocking(move || pipelines(&folder)).await.map_err(io::Error::other);
-                known("the folder of base models cannot be read", read.flatten())
-            }
-        };
-        Self { checkpoints: checkpoints.map(sorted), base_models: base_models.map(sorted) }
-    }
-
-    /// With what was known before in place of what is not known now.
-    fn or(self, before: &Self) -> Self {
-        Self {
-            checkpoints: self.checkpoints.or_else(|| before.checkpoints.clone()),
-            base_models: self.base_models.or_else(|| before.base_models.clone()),
-        }
+/// `now`, with previous values where current ones are unknown.
+fn complete(now: Models, before: &Models) -> Models {
+    Models {
+        checkpoints: now.checkpoints.or_else(|| before.checkpoints.clone()),
+        base_models: now.base_models.or_else(|| before.base_models.clone()),
     }
 }
 
@@ -78,7 +68,7 @@ fn pipelines(folder: &Path) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// What the service knows in a session.
+/// The inventory that was reported in a session.
 pub(crate) struct Inventory {
     told: Models,
     period: Duration,
@@ -91,18 +81,18 @@ impl Inventory {
         Self { told, period, next: Instant::now() + period }
     }
 
-    /// Tells what changes, until the session has ended. Can be dropped at any time, and called again.
+    /// Reports changes, until the session has ended. Can be dropped at any time, and called again.
     pub(crate) async fn follow(&mut self, session: &Session, engines: &Engines) -> Error {
         loop {
             sleep_until(self.next).await;
-            let now = Models::read(engines).await.or(&self.told);
+            let now = complete(read(engines).await, &self.told);
             if now != self.told {
                 match session.report_models(&now).await {
                     Err(Error::Unavailable(error)) => {
                         tracing::warn!(error = format!("{error:#}"), "cannot report models");
                     }
                     Err(Error::NotYours) => return Error::NotYours,
-                    // a service of the previous release does not know the call
+                    // what is refused is not sent again
                     Ok(()) | Err(Error::Refused { .. } | Error::Stale(_)) => self.told = now,
                 }
             }
@@ -134,6 +124,6 @@ mod tests {
         let names = |name: &str| Some(vec![name.to_owned()]);
         let before = Models { checkpoints: names("a"), base_models: None };
         let now = Models { checkpoints: None, base_models: names("b") };
-        assert_eq!(now.or(&before), Models { checkpoints: names("a"), base_models: names("b") });
+        assert_eq!(complete(now, &before), Models { checkpoints: names("a"), base_models: names("b") });
     }
 }

@@ -1,6 +1,6 @@
-//! Models of tenants, as adapters of the WebUI: laid into its folder for one attempt, and named in the prompt. No other
-//! attempt finds them there, nor knows their names: the WebUI keeps those of a prompt for the next one that names them, although
-//! their files are gone (seen with 1.10.1).
+//! Models of tenants, as adapters of the WebUI: copied into its folder for one attempt, and named in the prompt. No
+//! other attempt can find them there or guess their names: the WebUI keeps adapters of a prompt for the next prompt
+//! that names them, although their files are deleted (seen with 1.10.1).
 
 use std::path::Path;
 
@@ -8,14 +8,14 @@ use ids::JobId;
 use serde_json::{Map, Value};
 
 use crate::{
-    door::{Attempt, Error, Session},
-    runner::Engine,
+    engines::Engine,
+    jobs_service::{Attempt, Error, Session},
 };
 
 /// Beginning of the names of their files.
 const PREFIX: &str = "mdl_";
 
-/// Lays the models of an attempt beside the engine, and names them in its prompt.
+/// Places the models of an attempt beside the engine, and names them in its prompt.
 ///
 /// # Errors
 /// If one cannot be downloaded, or the engine does not take them.

@@ -10,7 +10,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-/// The process of a worker: runs jobs of the platform in an engine beside it.
+/// The process of a worker: runs jobs of the platform in its engine.
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Args {
@@ -23,16 +23,17 @@ struct Args {
     /// Base URL of a Stable Diffusion WebUI.
     #[arg(long, env = "ATELIER_ENGINE_URL", default_value = "http://127.0.0.1:7860")]
     engine_url: Url,
-    /// The folder from which the WebUI loads adapters: models of tenants are laid there
+    /// The folder from which the WebUI loads adapters: models of tenants are stored there
     #[arg(long, env = "ATELIER_LORA_DIR")]
     lora_dir: Option<PathBuf>,
-    /// The program that trains and its arguments, by spaces
+    /// The training program and its arguments, separated by spaces
     #[arg(long, env = "ATELIER_TRAINER_COMMAND")]
     trainer_command: Option<String>,
-    /// The folder of base models of the trainer, which reads the same variable. Without it any base model may be asked for
+    /// The folder of base models of the trainer, which reads the same variable. Without it, jobs can name any base
+    /// model
     #[arg(long, env = "TRAINER_MODELS")]
     trainer_models: Option<PathBuf>,
-    /// Runs the programs of jobs, and has no WebUI. For pools of one tenant
+    /// Run the programs of jobs, without a WebUI. For pools of one tenant
     #[arg(long, env = "ATELIER_RUN_PROGRAMS")]
     run_programs: bool,
     /// The program of the engine and its arguments, after `--`: it is started, started again when it ends, and killed when it

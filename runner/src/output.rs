@@ -1,4 +1,4 @@
-//! What programs leave in their folder: results, and the log.
+//! Files that programs write in their folder: results, and the log.
 
 use std::{
     ffi::OsStr,
@@ -13,8 +13,8 @@ use serde_json::Value;
 use unicode_normalization::UnicodeNormalization as _;
 
 use crate::{
-    door::{Attempt, Error, Refused, Session},
-    work::{Content, Output, Results},
+    jobs_service::{Attempt, Error, Refused, Session},
+    results::{Content, Output, Results},
 };
 
 /// Bytes of a log that are sent at a time; of more the last ones.
@@ -22,13 +22,13 @@ const PART: u64 = 65_536;
 /// Bytes that they may take as JSON, where a control character takes six: the service takes 256 KiB.
 const ENCODED: usize = 200_000;
 
-/// Results of an attempt, at most.
+/// Maximum number of results of an attempt.
 const MOST: usize = 64;
-/// Bytes of a result, at most.
+/// Maximum number of bytes of a result.
 const MAX_BYTES: u64 = 5 << 30;
 /// Maximum length of the name of a result, in bytes.
 const MAX_NAME: usize = 255;
-/// Files that are named because they are no results, at most: all of them would be a larger message than the service takes.
+/// Maximum number of files that are named because they are no results: all of them would be a larger message than the service takes.
 const MOST_REFUSED: usize = 64;
 
 /// Opens a file that a program has made. Of another kind, as a pipe or a device, it may never end.
@@ -81,7 +81,7 @@ fn check(entry: &fs::DirEntry, file_name: &OsStr) -> Result<String, &'static str
     if name.len() > MAX_NAME { Err("its name has more than 255 bytes") } else { Ok(name) }
 }
 
-/// The results in a folder, by name, and what is none.
+/// The results in a folder, by name, and the files that are not results.
 pub(crate) fn outputs(folder: &Path) -> io::Result<Results> {
     let (mut left, mut more) = (Results::default(), 0_usize);
     let mut entries = fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
@@ -123,7 +123,7 @@ pub(crate) fn outputs(folder: &Path) -> io::Result<Results> {
     Ok(left)
 }
 
-/// What of a program's log the service has.
+/// The part of a program's log that the service has.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     /// Bytes from the beginning.
@@ -131,7 +131,7 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// Sends what the program has written since.
+    /// Sends the new output of the program.
     pub(crate) async fn send(
         &mut self,
         session: &Session,

@@ -1,12 +1,12 @@
-//! How fast an attempt goes on, and when that is not at all.
+//! The pace of an attempt, and when it counts as stuck.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::{engine::Steps, runner::Limits};
+use crate::{engine::Steps, limits::Limits};
 
-/// A step may take so many times its usual time.
+/// A step may take this multiple of its usual time.
 const PATIENCE: u32 = 5;
 
 /// The steps of an attempt.

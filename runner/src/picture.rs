@@ -1,15 +1,15 @@
-//! Files of pictures: their formats, and PNG files whose look engines do not agree on: Pillow, with which the WebUI reads them, makes most greys of 16 bits white, and
-//! shows what is hidden behind transparent pixels of all types but RGBA.
+//! Files of pictures: their formats, and PNG files that engines read differently: Pillow, with which the WebUI reads
+//! them, makes most greys of 16 bits white, and shows hidden pixels behind transparent ones in all types but RGBA.
 
 use std::io::Cursor;
 
 use bytes::Bytes;
 
-/// What is seen through the transparent pixels of a picture: white.
+/// The background behind transparent pixels of a picture: white.
 pub(crate) const WHITE: u8 = 255;
-/// What is seen through those of a mask: they are kept.
+/// The background behind transparent pixels of a mask: they are kept.
 pub(crate) const KEPT: u8 = 0;
-/// Edge of a picture that is changed, at most.
+/// Maximum edge of a picture that is changed, in pixels.
 const MAX_EDGE: u32 = 8_192;
 
 /// Extension and media type of a file, by its first bytes. The WebUI writes what its option `samples_format` says.

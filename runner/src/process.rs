@@ -1,4 +1,4 @@
-//! The engine: a program that is started again when it has ended, and killed when it hangs. It does not outlive the runner.
+//! The engine: a program that is restarted when it ends, and killed when it hangs. It does not outlive the runner.
 
 use std::{ffi::OsString, path::PathBuf, process::Stdio, time::Duration};
 

@@ -1,19 +1,20 @@
-//! What a refusal of the object store means for a repetition: one table of statuses and codes of S3, as Ceph RGW and others answer.
+//! Which refusals of the object store can be retried: one table of statuses and codes of S3, as Ceph RGW and others
+//! return them.
 
 use reqwest::StatusCode;
 
-/// What a refusal means.
+/// The meaning of a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Meaning {
     /// A repetition may succeed.
     Passing,
     /// With another address it may succeed: the signature has expired, or its key was replaced.
     Stale,
-    /// Each repetition is refused, too; the code of the attempt's problem.
+    /// Each retry is refused, too; the code of the attempt's problem.
     Final(&'static str),
 }
 
-/// No room, no bucket, and what else lasts.
+/// No room, no bucket, and other permanent refusals.
 pub(crate) const FULL: &str = "storage-full";
 pub(crate) const MISSING: &str = "storage-missing";
 pub(crate) const REFUSED: &str = "storage-refused";
@@ -42,7 +43,7 @@ const CODES: [(&str, Meaning); 19] = [
     ("AuthorizationQueryParametersError", Meaning::Stale),
 ];
 
-/// Returns what an answer that is no success means.
+/// Returns the meaning of an error response.
 pub(crate) fn meaning(status: StatusCode, code: &str) -> Meaning {
     if let Some((_, meaning)) = CODES.iter().find(|(known, _)| *known == code) {
         return *meaning;

@@ -14,9 +14,11 @@ use url::Url;
 use crate::{
     command::Command,
     deliveries::Deliveries,
-    door::{Door, Error, Instruction, Session},
     engine::WebUi,
-    inventory::{Inventory, Models},
+    engines::{Engine, Engines},
+    inventory::{self, Inventory},
+    jobs_service::{Client, Error, Instruction, Models, Session},
+    limits::Limits,
     process::{self, Program},
     work,
 };
@@ -48,69 +50,6 @@ pub struct Config {
     pub limits: Limits,
 }
 
-/// Timeouts. An engine that exceeds one hangs: its attempt fails, and its process is killed.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Time to start, or to load a model before the first step (10 minutes).
-    pub start: Duration,
-    /// Time between two steps (60 s), unless steps usually take more than a fifth of it.
-    pub step: Duration,
-    /// Time to stop when it is interrupted (20 s).
-    pub interrupt: Duration,
-    /// How often it is looked which models there are (20 s).
-    pub models: Duration,
-    /// Time for which transfers and results are repeated while the jobs service or the object store is away (15 minutes).
-    pub away: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        let seconds = Duration::from_secs;
-        Self {
-            start: seconds(600),
-            step: seconds(60),
-            interrupt: seconds(20),
-            models: seconds(20),
-            away: seconds(900),
-        }
-    }
-}
-
-/// What works.
-pub(crate) struct Engines {
-    pub(crate) webui: Option<Engine>,
-    pub(crate) trainer: Option<Command>,
-    pub(crate) trainer_models: Option<PathBuf>,
-    pub(crate) runs_programs: bool,
-}
-
-/// The WebUI, and its process if the runner has started it.
-pub(crate) struct Engine {
-    pub(crate) api: WebUi,
-    pub(crate) lora_dir: Option<PathBuf>,
-    pub(crate) limits: Limits,
-    child: Option<process::Engine>,
-}
-
-impl Engine {
-    /// Kills the process, if it is the runner's.
-    pub(crate) async fn kill(&self) {
-        if let Some(child) = &self.child {
-            child.kill().await;
-        }
-    }
-
-    /// Whether the process is the runner's.
-    pub(crate) fn ends_with_runner(&self) -> bool {
-        self.child.is_some()
-    }
-
-    /// Follows the processes that have ended.
-    fn ended(&self) -> Option<watch::Receiver<u64>> {
-        self.child.as_ref().map(process::Engine::ended)
-    }
-}
-
 /// Runs jobs until `stop`, which ends the session. What it runs then is tried again elsewhere.
 ///
 /// # Errors
@@ -130,8 +69,8 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
         trainer_models: config.trainer_models,
         runs_programs: config.runs_programs,
     };
-    let door = Door::new(http, config.jobs_url, config.token, config.limits.away);
-    let done = sessions(&engines, &door, config.limits.models, &stop).await;
+    let client = Client::new(http, config.jobs_url, config.token, config.limits.away);
+    let done = sessions(&engines, &client, config.limits.models, &stop).await;
     if let Some(child) = engines.webui.and_then(|engine| engine.child) {
         child.stop().await;
     }
@@ -141,11 +80,11 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
 /// Begins one session after another until `stop`.
 async fn sessions(
     engines: &Engines,
-    door: &Door,
+    client: &Client,
     look: Duration,
     stop: &CancellationToken,
 ) -> anyhow::Result<()> {
-    while let Some(session) = stop.run_until_cancelled(begin(engines, door)).await {
+    while let Some(session) = stop.run_until_cancelled(begin(engines, client)).await {
         tracing::info!("session begun");
         let Begun { session, models, ended } = session?;
         let inventory = Inventory::new(models, look);
@@ -172,7 +111,7 @@ struct Begun {
 }
 
 /// Begins a session once the engine can work.
-async fn begin(engines: &Engines, door: &Door) -> anyhow::Result<Begun> {
+async fn begin(engines: &Engines, client: &Client) -> anyhow::Result<Begun> {
     let mut ended = engines.webui.as_ref().and_then(Engine::ended);
     if let Some(engine) = &engines.webui {
         loop {
@@ -186,8 +125,8 @@ async fn begin(engines: &Engines, door: &Door) -> anyhow::Result<Begun> {
             }
         }
     }
-    let models = Models::read(engines).await;
-    Ok(Begun { session: register(door, &models).await?, models, ended })
+    let models = inventory::read(engines).await;
+    Ok(Begun { session: register(client, &models).await?, models, ended })
 }
 
 /// Waits until the engine answers, and is idle: a worker that is registered gets jobs.
@@ -213,9 +152,9 @@ async fn wait_for(engine: &Engine) {
     }
 }
 
-async fn register(door: &Door, models: &Models) -> anyhow::Result<Session> {
+async fn register(client: &Client, models: &Models) -> anyhow::Result<Session> {
     loop {
-        match door.register(models).await {
+        match Session::begin(client, models).await {
             Ok(session) => return Ok(session),
             Err(Error::Unavailable(error)) => {
                 tracing::warn!(error = format!("{error:#}"), "cannot register");

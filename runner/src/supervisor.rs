@@ -1,6 +1,6 @@
-//! The process between the runner and a program. It gets the orphans of the program (`PR_SET_CHILD_SUBREAPER`), ends them when the
-//! program has ended, and then ends as the program did: nothing that a program starts outlives it, daemons neither. It ends
-//! everything, too, when it is told to ([`END`]), and when the runner is gone.
+//! The process between the runner and a program. It gets the orphans of the program (`PR_SET_CHILD_SUBREAPER`), ends
+//! them when the program has ended, and then ends as the program did: nothing that a program starts outlives it, not
+//! even daemons. It also ends everything when it is told to ([`END`]), and when the runner is gone.
 //!
 //! It is a fork of the runner, which has threads, and so it may neither allocate memory nor take locks. What needs memory gets it
 //! before the fork.
@@ -27,7 +27,7 @@ pub(crate) const TERMINATE: Signal = Signal::SIGTERM;
 /// Tells a supervisor to send SIGTERM to the program's process group.
 pub(crate) const TERMINATE_GROUP: Signal = Signal::SIGUSR1;
 
-/// Processes of the machine that are looked at, at most. Those above are seen when others have ended.
+/// Maximum number of processes of the machine that are read. Further ones are found when others have ended.
 const MOST: usize = 65_536;
 /// How long processes are stopped before they are killed.
 const FREEZE: Duration = Duration::from_secs(5);

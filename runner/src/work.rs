@@ -1,30 +1,26 @@
-//! One attempt: the engine works, its progress is reported, an open poll tells when to stop, and the results are uploaded.
+//! One attempt: the engine works, its progress is reported, and an open poll tells when to stop.
 
-use std::{path::PathBuf, time::Duration};
+use std::time::Duration;
 
-use bytes::Bytes;
-use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    attempt::{cannot_begin, left, stopped},
     command::{self, Command},
     deliveries::Deliveries,
-    door::{
-        Artifact, Attempt, Error, INCOMPLETE, Instruction, Phase, Progress, Refused, Session, StopReason,
-        UPLOAD_MISSING, Work,
-    },
     engine::{Failure, Init, Steps},
-    init, loras,
+    engines::{Engine, Engines},
+    init,
+    jobs_service::{Attempt, Error, Phase, Progress, Session, StopReason, Work},
+    loras,
     pace::Pace,
     picture,
-    runner::{Engine, Engines},
+    results::{Content, Output, Results},
 };
 
 /// How often progress is read and reported.
 const REPORT: Duration = Duration::from_millis(500);
-/// Pause after a call that failed.
-const PAUSE: Duration = Duration::from_secs(1);
 
 /// How an attempt has ended for the runner.
 enum End {
@@ -71,7 +67,7 @@ pub(crate) async fn run(
     Ok(true)
 }
 
-/// As [`run`], of pictures.
+/// Like [`run`], for pictures.
 async fn generate(
     session: &Session,
     engine: &Engine,
@@ -121,7 +117,8 @@ async fn generate(
     Ok(is_sound)
 }
 
-/// Downloads what a generation needs, and lays models beside the engine. Returns the picture that it begins with, if it does.
+/// Downloads the inputs of a generation, and places models in the engine's folder. Returns the initial picture, if
+/// there is one.
 async fn prepare(
     session: &Session,
     engine: &Engine,
@@ -134,36 +131,6 @@ async fn prepare(
     };
     loras::place(session, engine, attempt, &mut work.parameters).await?;
     Ok(init)
-}
-
-/// Ends an attempt that lacks an input.
-pub(crate) async fn cannot_begin(session: &Session, attempt: Attempt, error: Error) -> Result<(), Error> {
-    match error {
-        Error::Refused { code, detail } => {
-            let is_retryable = code == INCOMPLETE;
-            session.fail(attempt, &code, &detail, (is_retryable, false)).await
-        }
-        error @ (Error::Unavailable(_) | Error::Stale(_)) => {
-            tracing::warn!(error = format!("{error:?}"), "cannot download an input");
-            let message = "An input could not be downloaded.";
-            session.fail(attempt, "input-unavailable", message, (true, false)).await
-        }
-        Error::NotYours => Err(Error::NotYours),
-    }
-}
-
-/// Ends an attempt that was told to stop, and the session with it unless the engine is sound.
-pub(crate) async fn left(
-    session: &Session,
-    attempt: Attempt,
-    reason: StopReason,
-    is_sound: bool,
-) -> Result<(), Error> {
-    tracing::info!(job.id = %attempt.job_id, ?reason, "attempt stopped");
-    match reason {
-        StopReason::Cancelled | StopReason::Preempted => session.leave(attempt, !is_sound).await,
-        StopReason::NotYours => Ok(()),
-    }
 }
 
 /// Lets the engine work until it is done or has to stop. An engine that has to stop is idle afterwards, or is killed. Also
@@ -206,26 +173,6 @@ async fn compute(
     Ok((end?, is_idle))
 }
 
-/// Waits until the attempt has to stop.
-pub(crate) async fn stopped(session: &Session, attempt: Attempt) -> Result<StopReason, Error> {
-    loop {
-        match session.poll(Some(attempt)).await {
-            Ok(Some(Instruction::Stop { reason })) => return Ok(reason),
-            Ok(Some(Instruction::Work(other))) => {
-                tracing::warn!(job.id = %other.job_id, "work for a worker that has some");
-                return Ok(StopReason::NotYours);
-            }
-            Ok(None) => {}
-            Err(Error::Unavailable(error)) => {
-                // it works on, and reports the end when the service is back
-                tracing::warn!(error = format!("{error:#}"), "cannot poll");
-                sleep(PAUSE).await;
-            }
-            Err(other) => return Err(other),
-        }
-    }
-}
-
 /// Reports progress whenever it changes, until the engine hangs, which is returned, or the attempt is not the worker's any
 /// more.
 async fn report(session: &Session, engine: &Engine, attempt: Attempt) -> Result<Failure, Error> {
@@ -255,82 +202,4 @@ async fn report(session: &Session, engine: &Engine, attempt: Attempt) -> Result<
             Err(other) => return Err(other),
         }
     }
-}
-
-/// A result.
-pub(crate) struct Output {
-    pub(crate) name: String,
-    pub(crate) content_type: &'static str,
-    pub(crate) content: Content,
-}
-
-/// The content of a result. Files are read one at a time.
-pub(crate) enum Content {
-    Bytes(Bytes),
-    File(PathBuf),
-}
-
-impl Content {
-    fn read(&self) -> std::io::Result<Bytes> {
-        match self {
-            Self::Bytes(bytes) => Ok(bytes.clone()),
-            Self::File(path) => std::fs::read(path).map(Bytes::from),
-        }
-    }
-}
-
-/// What an attempt leaves.
-#[derive(Default)]
-pub(crate) struct Results {
-    pub(crate) outputs: Vec<Output>,
-    /// What is no result.
-    pub(crate) refused: Vec<Refused>,
-}
-
-/// Uploads the results, and ends the attempt with them.
-pub(crate) async fn upload(session: &Session, attempt: Attempt, results: &Results) -> Result<(), Error> {
-    let uploading = Progress { phase: Phase::Uploading, step: 0, steps: 0 };
-    match session.progress(attempt, uploading).await {
-        Ok(()) | Err(Error::Unavailable(_)) => {}
-        Err(other) => return Err(other),
-    }
-    match send(session, attempt, results).await {
-        // no space, say: the user can do something about it. What was lost on its way may arrive next time
-        Err(Error::Refused { code, detail }) => {
-            tracing::warn!(job.id = %attempt.job_id, code, detail, "results refused");
-            session.fail(attempt, &code, &detail, (code == UPLOAD_MISSING, false)).await
-        }
-        Err(error @ (Error::Unavailable(_) | Error::Stale(_))) => {
-            tracing::warn!(error = format!("{error:?}"), "cannot upload");
-            let message = "A result could not be uploaded.";
-            session.fail(attempt, "upload-failed", message, (true, false)).await
-        }
-        done => done,
-    }
-}
-
-/// Uploads the results, and ends the attempt with them. If the service does not find them, once more.
-async fn send(session: &Session, attempt: Attempt, results: &Results) -> Result<(), Error> {
-    let artifacts = upload_all(session, attempt, &results.outputs).await?;
-    match session.complete(attempt, &artifacts, &results.refused).await {
-        Err(Error::Refused { code, .. }) if code == UPLOAD_MISSING => {
-            upload_all(session, attempt, &results.outputs).await?;
-            session.complete(attempt, &artifacts, &results.refused).await?;
-        }
-        ended => ended?,
-    }
-    tracing::info!(job.id = %attempt.job_id, artifacts = artifacts.len(), "attempt completed");
-    Ok(())
-}
-
-async fn upload_all(session: &Session, attempt: Attempt, outputs: &[Output]) -> Result<Vec<Artifact>, Error> {
-    let mut artifacts = Vec::new();
-    for Output { name, content_type, content } in outputs {
-        let content = content.read().map_err(|error| Error::Unavailable(error.into()))?;
-        let sha256 = hex::encode(Sha256::digest(&content));
-        let artifact = Artifact { name: name.clone(), content_type, sha256, bytes: content.len() };
-        session.upload(attempt, &artifact, content).await?;
-        artifacts.push(artifact);
-    }
-    Ok(artifacts)
 }

@@ -2,15 +2,12 @@
 
 use std::{env, fmt::Write, fs, path::Path};
 
-/// The services whose operations the gateway forwards, in the order of the merged document.
-const SERVICES: [&str; 5] = ["identity", "stock", "gpu", "storage", "jobs"];
-
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../../openapi");
     println!("cargo::rerun-if-changed={}", folder.display());
     let mut code = String::from("&[\n");
     let mut operations = String::from("&[\n");
-    for service in SERVICES {
+    for service in platform::routed().map(|service| &service.name) {
         let file = folder.join(format!("{service}.json"));
         if file.exists() {
             println!("cargo::rerun-if-changed={}", file.display());

@@ -4,21 +4,9 @@ use std::fmt::Write as _;
 
 use anyhow::{Context, bail, ensure};
 use jiff::{SignedDuration, Timestamp};
+use machine::{access::Access, client::Api, config::Config};
 use serde_json::Value;
 
-use crate::{
-    config::Config,
-    demo::{Access, client::Api},
-};
-
-/// The collections of the services' logs, for administrators.
-const LOGS: [(&str, &str); 5] = [
-    ("identity", "platform-audit"),
-    ("stock", "platform-stock-audit"),
-    ("gpu", "platform-instance-audit"),
-    ("storage", "platform-storage-audit"),
-    ("jobs", "platform-job-audit"),
-];
 /// An access token or API key of an administrator; the platform's own administrator if it is not set.
 const TOKEN: &str = "AUDIT_TOKEN";
 
@@ -41,7 +29,7 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let api = api(&args).await?;
     let mut broken = 0;
-    for (service, log) in LOGS {
+    for (service, log) in platform::audit_logs() {
         let found = api.get(&format!("/v1/{log}/verification")).await?;
         let items = found["broken"].as_array().context("no list of broken entries")?;
         println!(
@@ -62,7 +50,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     #[expect(clippy::disallowed_methods, reason = "the time of the command")]
     let since = args.since.before(Timestamp::now())?;
     let mut entries = Vec::new();
-    for (service, log) in LOGS {
+    for (service, log) in platform::audit_logs() {
         let of = args.tenant.as_deref().map(|tenant| format!("tenant_id={tenant}&")).unwrap_or_default();
         entries.extend(read(&api, service, &format!("/v1/{log}?{of}limit=100"), since).await?);
     }

@@ -3,14 +3,13 @@
 use std::{path::Path, time::Instant};
 
 use anyhow::{Context, ensure};
-use nix::sys::signal::Signal;
-use tokio::process::Command;
-
-use crate::{
+use machine::{
+    access::Access,
     config::Config,
-    demo::Access,
     process::{self, Running},
 };
+use nix::sys::signal::Signal;
+use tokio::process::Command;
 use xtask::packages::{self, Consent};
 
 #[derive(Debug, clap::Args)]
@@ -18,12 +17,12 @@ pub(crate) struct Args {
     /// Install what is missing without asking
     #[arg(long)]
     yes: bool,
-    /// Instead, tell its stories on the platform that `up` has started here
+    /// Instead, run its stories on the platform that `up` has started here
     #[arg(long)]
     stories: bool,
 }
 
-/// In this order: what fails is found early.
+/// In this order, so that failures are found early.
 const SCRIPTS: [&str; 5] = ["check", "test", "build", "sizes", "e2e"];
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {

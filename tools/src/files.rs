@@ -2,12 +2,10 @@
 
 use std::time::Instant;
 
+use drill::month;
+use generated::{console_client, deployment, generate, migrations, observe, platform_files, queries};
+use machine::{postgres::Postgres, scratch::Scratch};
 use xtask::packages::{Consent, Tests};
-
-use crate::{
-    console_client, deployment, drill::month, generate, migrations, observe, postgres::Postgres, queries,
-    scratch::Scratch,
-};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -28,6 +26,7 @@ pub(crate) async fn check(args: Args) -> anyhow::Result<()> {
 
 pub(crate) async fn run(packages: &Tests, postgres: &Postgres) -> anyhow::Result<()> {
     step("migrations", async { migrations::check() }).await?;
+    step("files from platform.toml", async { platform_files::run(&generate::Args::check()) }).await?;
     step("SQL of the query macros", queries::check(postgres)).await?;
     step("OpenAPI documents", generate::openapi(&generate::Args::check())).await?;
     step("the console's client", console_client::run(&generate::Args::check())).await?;

@@ -7,10 +7,9 @@ use std::{
 };
 
 use anyhow::{Context, bail, ensure};
+use machine::process;
 use serde_json::{Value, json};
 use tokio::process::Command;
-
-use crate::process;
 use xtask::packages::{self, Consent};
 
 /// The variable by which programs are built with the commit that they are made of.
@@ -19,34 +18,32 @@ const REVISION: &str = "ATELIER_BUILD_REVISION";
 /// An image, the programs in it, and the one that is tried.
 struct Image {
     name: &'static str,
-    programs: &'static [&'static str],
+    programs: Vec<String>,
     /// What shows that the program runs in the image, without a configuration.
     check: &'static [&'static str],
 }
 
-static IMAGES: [Image; 14] = [
-    Image { name: "admin", programs: &["atelier-admin"], check: &["--version"] },
-    Image { name: "provision", programs: &["atelier-provision"], check: &["--version"] },
-    Image { name: "gateway", programs: &["atelier-gateway"], check: &["openapi"] },
-    Image { name: "identity", programs: &["atelier-identity"], check: &["openapi"] },
-    Image { name: "stock", programs: &["atelier-stock"], check: &["openapi"] },
-    Image { name: "storage", programs: &["atelier-storage"], check: &["openapi"] },
-    Image { name: "gpu", programs: &["atelier-gpu"], check: &["openapi"] },
-    Image { name: "jobs", programs: &["atelier-jobs"], check: &["openapi"] },
-    Image { name: "runner", programs: &["atelier-runner"], check: &["--version"] },
-    Image { name: "fetch", programs: &["atelier-fetch"], check: &["--version"] },
-    Image { name: "operator", programs: &["atelier-operator"], check: &["crds"] },
-    Image { name: BACKUP, programs: &["atelier-admin"], check: &["--version"] },
-    Image { name: WEBUI, programs: &["atelier-webui"], check: &["--version"] },
-    Image {
+/// The images of the services, and the others.
+fn images() -> Vec<Image> {
+    let image =
+        |name, program: &str, check| Image { name, programs: vec![format!("atelier-{program}")], check };
+    let mut images: Vec<_> = platform::services()
+        .iter()
+        .map(|service| image(&service.name, &service.name, &["openapi"]))
+        .collect();
+    images.extend(["admin", "provision", "runner", "fetch"].map(|name| image(name, name, &["--version"])));
+    images.extend([image(BACKUP, "admin", &["--version"]), image(WEBUI, "webui", &["--version"])]);
+    images.push(Image {
         name: DEVELOPMENT,
-        programs: &["atelier-devcluster", "atelier-devs3", "atelier-webui", "atelier-fetch"],
+        programs: ["devcluster", "devs3", "webui", "fetch"].map(|name| format!("atelier-{name}")).into(),
         check: &[
             "-c",
             "atelier-devcluster --version && atelier-devs3 --version && atelier-webui --version && atelier-fetch --version",
         ],
-    },
-];
+    });
+    images
+}
+
 /// The image of the development cluster and object store, whose programs are commands of its shell.
 const DEVELOPMENT: &str = "development";
 /// The service of the demo. As the one before, it has a shell.
@@ -98,18 +95,20 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     for image in images {
         let tag = format!("{}/{}:{}", args.repository, image.name, args.tag);
         builder.build(image.name, &tag).await?;
-        builder.try_out(image, &tag).await?;
+        builder.try_out(&image, &tag).await?;
         println!("  built {tag}");
     }
     Ok(())
 }
 
-fn chosen(names: &[String]) -> anyhow::Result<Vec<&'static Image>> {
-    if let Some(unknown) = names.iter().find(|name| IMAGES.iter().all(|image| image.name != **name)) {
-        bail!("no image {unknown:?}; there are {}", IMAGES.each_ref().map(|image| image.name).join(", "));
+fn chosen(names: &[String]) -> anyhow::Result<Vec<Image>> {
+    let images = images();
+    if let Some(unknown) = names.iter().find(|name| images.iter().all(|image| image.name != **name)) {
+        let all: Vec<_> = images.iter().map(|image| image.name).collect();
+        bail!("no image {unknown:?}; there are {}", all.join(", "));
     }
-    Ok(IMAGES
-        .iter()
+    Ok(images
+        .into_iter()
         .filter(|image| {
             if names.is_empty() { image.name != BACKUP } else { names.iter().any(|name| name == image.name) }
         })
@@ -117,7 +116,7 @@ fn chosen(names: &[String]) -> anyhow::Result<Vec<&'static Image>> {
 }
 
 /// Builds static programs, and copies them with their bills of materials to `folder`.
-async fn build(images: &[&Image], folder: &Path, revision: Option<&str>) -> anyhow::Result<()> {
+async fn build(images: &[Image], folder: &Path, revision: Option<&str>) -> anyhow::Result<()> {
     let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let mut cargo = Command::new("cargo");
     cargo.current_dir(xtask::root()).env("RUSTFLAGS", "-C target-feature=+crt-static");
@@ -125,8 +124,8 @@ async fn build(images: &[&Image], folder: &Path, revision: Option<&str>) -> anyh
     cargo.env(REVISION, revision.unwrap_or_default());
     // with --target, procedural macros are built without the flag
     cargo.args(["build", "--release", "--locked", "--target", &target]);
-    let programs: Vec<&str> = images.iter().flat_map(|image| image.programs.iter().copied()).collect();
-    for &program in &programs {
+    let programs: Vec<&String> = images.iter().flat_map(|image| &image.programs).collect();
+    for program in &programs {
         // a program is called as its package; without the others its dependencies have no more features than it needs
         cargo.args(["--package", program, "--bin", program]);
     }
@@ -358,7 +357,7 @@ mod tests {
             let of: Vec<_> = of.iter().map(|&name| name.to_owned()).collect();
             chosen(&of).unwrap().iter().map(|image| image.name).collect()
         };
-        assert_eq!(names(&[]).len(), IMAGES.len() - 1);
+        assert_eq!(names(&[]).len(), images().len() - 1);
         assert!(!names(&[]).contains(&BACKUP));
         assert_eq!(names(&[BACKUP]), [BACKUP]);
     }
@@ -366,7 +365,7 @@ mod tests {
     #[test]
     fn each_image_is_a_stage_of_the_containerfile() {
         let file = std::fs::read_to_string(xtask::root().join("deploy/images/Containerfile")).unwrap();
-        for image in &IMAGES {
+        for image in images() {
             assert!(file.contains(&format!(" AS {}\n", image.name)), "{}", image.name);
             for program in image.programs {
                 assert!(file.contains(&format!("/programs/{program}")), "{program}");

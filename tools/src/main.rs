@@ -1,38 +1,24 @@
 //! The commands of `cargo xtask`, which compiles this program and what it needs before it starts it.
+//!
+//! A crate below `tools` has what changes for a reason of its own: `up` and `measure`, for example, do not know each other. This one
+//! wires them, and has the commands that run others or are small. Nothing may enter that can stand in one of them.
 #![expect(clippy::print_stdout, reason = "a command-line program talks to its user")]
 
 mod audit;
-mod bench;
-mod config;
 mod console;
-mod console_client;
-mod demo;
-mod deployment;
-mod drill;
 mod files;
-mod generate;
-mod http;
 mod images;
-mod migrations;
 mod mutants;
-mod observe;
 mod pace;
-mod postgres;
-mod process;
-mod programs;
-mod queries;
-mod rest;
-mod rgw;
-mod scratch;
-mod smoke;
-mod soak;
 mod test;
-mod up;
 mod upgrade;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use generated::{console_client, generate, observe, platform_files, queries};
+use machine::own::Task;
+use measure::{bench, rest, smoke, soak};
 
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", about = "Atelier's developer commands")]
@@ -45,19 +31,19 @@ struct Cli {
 enum Command {
     /// Start the whole platform on this machine, until Ctrl-C
     Up(up::Args),
-    /// Go through the whole story on a running platform, through its public API
+    /// Run the whole demo on a running platform, through its public API
     Demo(demo::Args),
-    /// Measure what a running platform costs while nobody uses it
+    /// Measure the resource usage of a running platform while nobody uses it
     Rest(rest::Args),
     /// Send requests for minutes while instances come and go and gateways are restarted
     Soak(soak::Args),
     /// Bring a platform of a previous commit to this version under load
     Upgrade(upgrade::Args),
-    /// Inject faults into a platform of its own, and show who is woken, what users see and how it heals
+    /// Inject faults into a separate platform, and show alerts, effects on users and recovery
     Drill(drill::Args),
     /// Verify the audit logs of a running platform, and print them as one
     Audit(audit::Args),
-    /// Print what building, testing and running the platform costs
+    /// Print times and sizes of building, testing and running the platform
     Pace(pace::Args),
     /// Check the files that are generated from others or must agree with them
     Files(files::Args),
@@ -67,6 +53,8 @@ enum Command {
     Console(console::Args),
     /// Find changes to the pure rules that no test notices (cargo-mutants)
     Mutants(mutants::Args),
+    /// Write what the chart, the compose file and the images take from platform.toml
+    Platform(generate::Args),
     /// Write the services' OpenAPI documents to openapi/
     Openapi(generate::Args),
     /// Write the console's client to console/src/api/generated/
@@ -81,11 +69,11 @@ enum Command {
     Sqlx(queries::Args),
     /// Build the container images of the platform
     Images(images::Args),
-    /// Give a platform that others started the data of the demo
+    /// Create the demo data on a platform that was started by other means
     Seed(up::SeedArgs),
     /// Measure: claims, gateway, operator and more
     Bench(bench::Args),
-    /// Show that every benchmark, the soak, a drill and the upgrade run
+    /// Run every benchmark, the soak, a drill and the upgrade in their smallest size
     Smoke(smoke::Args),
 }
 
@@ -103,15 +91,16 @@ fn main() -> ExitCode {
             Command::Up(args) => up::run(args).await,
             Command::Demo(args) => demo::run(args).await,
             Command::Rest(args) => rest::run(args).await,
-            Command::Soak(args) => soak::run(args).await,
+            Command::Soak(args) => carry_out(soak::run(args).await).await,
             Command::Upgrade(args) => upgrade::run(args).await,
-            Command::Drill(args) => Box::pin(drill::run(args)).await,
+            Command::Drill(args) => carry_out(drill::run(args).await).await,
             Command::Audit(args) => audit::run(args).await,
             Command::Pace(args) => pace::run(&args),
             Command::Files(args) => files::check(args).await,
             Command::Test(args) => test::run(args).await,
             Command::Console(args) => console::run(args).await,
             Command::Mutants(args) => mutants::run(args).await,
+            Command::Platform(args) => platform_files::run(&args),
             Command::Openapi(args) => generate::openapi(&args).await,
             Command::ConsoleClient(args) => console_client::run(&args).await,
             Command::Crds(args) => generate::crds(&args).await,
@@ -120,7 +109,7 @@ fn main() -> ExitCode {
             Command::Sqlx(args) => queries::run(args).await,
             Command::Images(args) => images::run(args).await,
             Command::Seed(args) => up::seed(args).await,
-            Command::Bench(args) => bench::run(args).await,
+            Command::Bench(args) => carry_out(bench::run(args).await).await,
             Command::Smoke(args) => smoke::run(args).await,
         }
     });
@@ -130,5 +119,13 @@ fn main() -> ExitCode {
             eprintln!("\nerror: {error:#}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Does what is left of a command, on a platform of its own.
+async fn carry_out(left: anyhow::Result<Option<Task>>) -> anyhow::Result<()> {
+    match left? {
+        Some(task) => up::carry_out(task).await,
+        None => Ok(()),
     }
 }

@@ -4,12 +4,11 @@
 use std::time::Duration;
 
 use anyhow::bail;
-use nix::sys::signal::Signal;
-
-use crate::{
+use machine::{
     process::{self, Running},
     scratch::Scratch,
 };
+use nix::sys::signal::Signal;
 use xtask::packages::{self, Consent};
 
 /// Name of the report, and arguments. The rules of services are tested beside the code, by tests that build and run in
@@ -18,13 +17,21 @@ const RUNS: [(&str, &[&str]); 2] = [
     (
         "services",
         &[
-            "--package=atelier-gpu",
-            "--package=atelier-operator",
+            "--package=atelier-gpu-instances",
+            "--package=atelier-operator-plans",
             "--package=atelier-stock",
             "--cargo-arg=--lib",
         ],
     ),
-    ("libs", &["--package=atelier-api", "--package=atelier-auth", "--package=atelier-db"]),
+    (
+        "libs",
+        &[
+            "--package=atelier-api",
+            "--package=atelier-checks",
+            "--package=atelier-auth",
+            "--package=atelier-db",
+        ],
+    ),
 ];
 
 #[derive(Debug, clap::Args)]

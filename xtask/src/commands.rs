@@ -29,13 +29,9 @@ const fn command(name: &'static str, builds: Builds, about: &'static str) -> Com
 }
 
 /// All commands.
-pub const COMMANDS: [Command; 23] = [
+pub const COMMANDS: [Command; 24] = [
     command("up", Builds::Programs, "Start the whole platform on this machine, until Ctrl-C"),
-    command(
-        "demo",
-        Builds::Tools,
-        "Go through the whole story on a running platform, through its public API",
-    ),
+    command("demo", Builds::Tools, "Run the whole demo on a running platform, through its public API"),
     command("check", Builds::Nothing, "Check the source: format, dependencies, lints, SQL, documentation"),
     command(
         "test",
@@ -47,7 +43,12 @@ pub const COMMANDS: [Command; 23] = [
         Builds::Tools,
         "Check, build and test the console; --stories tells those of a running platform",
     ),
-    command("pace", Builds::Tools, "Print what building, testing and running the platform costs"),
+    command("pace", Builds::Tools, "Print times and sizes of building, testing and running the platform"),
+    command(
+        "platform",
+        Builds::Tools,
+        "Write what the chart, the compose file and the images take from platform.toml",
+    ),
     command("openapi", Builds::Programs, "Write the services' OpenAPI documents to openapi/"),
     command("console-client", Builds::Programs, "Write the console's client to console/src/api/generated/"),
     command("crds", Builds::Programs, "Write the custom resource definitions to deploy/crds/"),
@@ -63,11 +64,11 @@ pub const COMMANDS: [Command; 23] = [
         "Check and test the alert rules, their runbooks and the dashboards (promtool)",
     ),
     command("bench", Builds::Programs, "Measure: claims, gateway, operator and more"),
-    command("rest", Builds::Tools, "Measure what a running platform costs while nobody uses it"),
+    command("rest", Builds::Tools, "Measure the resource usage of a running platform while nobody uses it"),
     command(
         "smoke",
         Builds::Benches,
-        "Show that every benchmark, the soak, a drill and the upgrade run, each in its smallest size",
+        "Run every benchmark, the soak, a drill and the upgrade in their smallest size, each in its smallest size",
     ),
     command(
         "soak",
@@ -77,13 +78,13 @@ pub const COMMANDS: [Command; 23] = [
     command(
         "drill",
         Builds::Programs,
-        "Inject faults into a platform of its own, and show who is woken, what users see and how it heals",
+        "Inject faults into a separate platform, and show alerts, effects on users and recovery",
     ),
     command("upgrade", Builds::Tools, "Bring a platform of a previous commit to this version under load"),
     command("audit", Builds::Tools, "Verify the audit logs of a running platform, and print them as one"),
     command("mutants", Builds::Tools, "Find changes to the pure rules that no test notices (cargo-mutants)"),
     command("images", Builds::Tools, "Build the container images of the platform"),
-    command("seed", Builds::Tools, "Give a platform that others started the data of the demo"),
+    command("seed", Builds::Tools, "Create the demo data on a platform that was started by other means"),
     command(
         "files",
         Builds::Programs,

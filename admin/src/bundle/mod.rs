@@ -31,7 +31,7 @@ const QUEUES: [(&str, &str); 4] = [
     ("storage", "storage.storages"),
 ];
 
-/// What goes into a bundle.
+/// The contents of a bundle.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
     /// Configuration files of services.

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::LazyLock};
 use regex::Regex;
 use serde_json::{Map, Value};
 
-/// Replaces what may be a secret.
+/// Replaces possible secrets.
 const MASK: &str = "[redacted]";
 /// Keys of a configuration whose text is shown, unless it looks like a secret. The values of all others are not.
 const SHOWN: [&str; 32] = [
@@ -45,8 +45,8 @@ const SHOWN: [&str; 32] = [
 /// Shorter texts are not taken for secrets wherever they occur.
 const MIN_SECRET: usize = 6;
 
-/// What looks like a secret in any text: tokens, keys of the platform and of the object store, authorization headers, cookies,
-/// keys in PEM, and credentials in addresses.
+/// Patterns of secrets in any text: tokens, keys of the platform and of the object store, authorization headers,
+/// cookies, keys in PEM, and credentials in addresses.
 static PATTERNS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     [
         r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*",

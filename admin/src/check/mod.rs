@@ -1,8 +1,8 @@
 //! `check`: compares what Postgres, the clusters and the object store have, and reports each disagreement.
 //!
-//! The services change all of it while it is read, so that anything in transit looks like a disagreement. What the first look
-//! finds is looked for again after a grace period; only what is still there is reported. Objects are read page by page; of each
-//! only its id is kept.
+//! The services change the data while it is read, so changes in progress look like disagreements. Findings of the first
+//! pass are checked again after a grace period; only those that remain are reported. Objects are read page by page, and
+//! only their ids are kept.
 
 mod objects;
 mod pods;
@@ -30,7 +30,7 @@ pub struct Finding {
     pub invariant: &'static str,
     /// What it is about: an id, or the name of an object with that of its cluster.
     pub subject: String,
-    /// What disagrees.
+    /// The kind of disagreement.
     pub detail: String,
     /// Since when, if that is recorded.
     pub since: Option<Timestamp>,
@@ -47,14 +47,14 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What an operator does about a violation of an invariant.
+/// Instructions for the violation of an invariant.
 #[must_use]
 pub fn action(invariant: &str) -> &'static str {
     let found = ACTIONS.iter().find(|(name, _)| *name == invariant);
     found.map_or("See docs/INVARIANTS.md.", |(_, action)| action)
 }
 
-/// Each invariant with what to do about a violation.
+/// Each invariant with the instructions for a violation.
 pub static ACTIONS: &[(&str, &str)] = &[
     (
         "claim-without-instance",
@@ -188,7 +188,7 @@ where
     }
 }
 
-/// What a query of rows returns: a row's id, a text, and since when it is so.
+/// A row of a query: a row's id, a text, and the time since when.
 type Row<I> = (I, String, jiff_sqlx::Timestamp);
 
 /// Rows of a cluster that a query returns page by page. Its parameters are the name of the cluster, the id after which a page

@@ -126,7 +126,8 @@ async fn claims(
     Ok(())
 }
 
-/// Namespaces of tenants that do not exist. The operator deletes no namespace: it may hold what nothing else knows of.
+/// Namespaces of tenants that do not exist. The operator deletes no namespace: it may contain data that exists nowhere
+/// else.
 async fn namespaces(
     conn: &mut PgConnection,
     client: &kube::Client,

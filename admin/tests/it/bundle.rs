@@ -59,9 +59,7 @@ async fn a_bundle_has_what_helps_and_no_secret() {
     let url = testkit::serve(process).await;
     world.config.bundle.processes =
         [("gpu".to_owned(), url), ("dead".to_owned(), "http://127.0.0.1:1".to_owned())].into();
-    world
-        .execute("insert into stock.comparisons (cluster, started_at) values ('main', now()); analyze")
-        .await;
+    world.execute("insert into stock.leases values ('main', gen_random_uuid(), now()); analyze").await;
 
     let archive = folder.path().join("bundle.tar.gz");
     let request =
@@ -72,7 +70,7 @@ async fn a_bundle_has_what_helps_and_no_secret() {
         ("versions.json", "PostgreSQL"),
         ("configuration/gpu.json", "127.0.0.1:8080"),
         ("configuration/gpu.json", "postgres://db:5432/atelier"),
-        ("database.json", "stock.comparisons"),
+        ("database.json", "stock.leases"),
         ("queues.json", "gpu.instances"),
         ("check.txt", "all agree"),
         ("logs/gpu.log", "instance changed"),

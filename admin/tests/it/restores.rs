@@ -46,7 +46,7 @@ async fn a_backup_is_restored_into_another_database_and_prepared() {
 #[tokio::test]
 async fn a_backup_of_a_later_release_is_refused_and_one_of_an_earlier_release_waits_for_its_migrations() {
     let source = World::new().await;
-    source.execute("delete from gpu._sqlx_migrations where version = 25").await;
+    source.execute("delete from gpu._sqlx_migrations where version = (select max(version) from gpu._sqlx_migrations)").await;
     let folder = tempfile::tempdir().unwrap();
     let older = folder.path().join("older");
     backup::backup(&source.config, &older).await.unwrap();
@@ -85,9 +85,9 @@ async fn restored_instances_and_runs_are_behind_nothing_that_others_know() {
                  jsonb_build_object('state', state, 'hold', 1), 7, 0, '{}', gen_random_uuid(), 'create',
                  gen_random_uuid(), now() + interval '1 hour'
              from unnest(array['stopped', 'starting', 'running']) state;
-             insert into gpu.runs (id, tenant_id, instance_id, attempt, unit_id, price_per_hour, currency, started_at, confirmed_at,
+             insert into gpu.runs (cluster, datacenter, id, tenant_id, instance_id, attempt, unit_id, price_per_hour, currency, started_at, confirmed_at,
                  ended_at, kind)
-             select gen_random_uuid(), tenant_id, id, n, gen_random_uuid(), 1, 'EUR', now() - interval '1 hour',
+             select 'uk-1', 'uk-1', gen_random_uuid(), tenant_id, id, n, gen_random_uuid(), 1, 'EUR', now() - interval '1 hour',
                  now() - interval '50 minutes', case n when 1 then now() - interval '50 minutes' end,
                  case n when 3 then 'held' else 'running' end
              from gpu.instances, generate_series(1, 3) n where name = 'running';
@@ -120,8 +120,8 @@ async fn restored_instances_and_runs_are_behind_nothing_that_others_know() {
     world
         .execute(
             "update gpu.runs set ended_at = now() where attempt = 2;
-             insert into gpu.runs (id, tenant_id, instance_id, attempt, unit_id, price_per_hour, currency, started_at, confirmed_at)
-             select gen_random_uuid(), tenant_id, id, 4, gen_random_uuid(), 1, 'EUR', now(), now() from gpu.instances
+             insert into gpu.runs (cluster, datacenter, id, tenant_id, instance_id, attempt, unit_id, price_per_hour, currency, started_at, confirmed_at)
+             select 'uk-1', 'uk-1', gen_random_uuid(), tenant_id, id, 4, gen_random_uuid(), 1, 'EUR', now(), now() from gpu.instances
              where name = 'running'",
         )
         .await;
@@ -159,13 +159,13 @@ const VIOLATIONS: &[(&str, &str)] = &[
     ),
     (
         "runs-open",
-        "insert into gpu.runs (id, tenant_id, instance_id, attempt, unit_id, price_per_hour, currency, started_at, confirmed_at)
-         select gen_random_uuid(), tenant_id, id, 1, gen_random_uuid(), 1, 'EUR', now(), now() from gpu.instances",
+        "insert into gpu.runs (cluster, datacenter, id, tenant_id, instance_id, attempt, unit_id, price_per_hour, currency, started_at, confirmed_at)
+         select 'uk-1', 'uk-1', gen_random_uuid(), tenant_id, id, 1, gen_random_uuid(), 1, 'EUR', now(), now() from gpu.instances",
     ),
     (
         "runs-overlap",
-        "insert into gpu.runs (id, tenant_id, instance_id, attempt, unit_id, price_per_hour, currency, started_at, confirmed_at, ended_at)
-         select gen_random_uuid(), tenant_id, id, n, gen_random_uuid(), 1, 'EUR', now() - n * interval '1 minute', now(), now()
+        "insert into gpu.runs (cluster, datacenter, id, tenant_id, instance_id, attempt, unit_id, price_per_hour, currency, started_at, confirmed_at, ended_at)
+         select 'uk-1', 'uk-1', gen_random_uuid(), tenant_id, id, n, gen_random_uuid(), 1, 'EUR', now() - n * interval '1 minute', now(), now()
          from gpu.instances, generate_series(2, 3) n",
     ),
     ("usage-days", "update gpu.usage_days set amount = amount + 1"),
@@ -204,8 +204,8 @@ async fn each_violation_is_found() {
              insert into gpu.instances (id, tenant_id, name, spec, phase, attempt, restart, meter, operation_id, operation_kind)
              values (gen_random_uuid(), '00000000-0000-7000-8000-000000000001', 'i', '{}',
                  '{\"state\": \"stopped\"}', 1, 0, '{\"open\": null}', gen_random_uuid(), 'create');
-             insert into gpu.runs (id, tenant_id, instance_id, attempt, unit_id, price_per_hour, currency, started_at, confirmed_at, ended_at)
-             select gen_random_uuid(), tenant_id, id, 1, gen_random_uuid(), 1, 'EUR', now() - interval '1 hour',
+             insert into gpu.runs (cluster, datacenter, id, tenant_id, instance_id, attempt, unit_id, price_per_hour, currency, started_at, confirmed_at, ended_at)
+             select 'uk-1', 'uk-1', gen_random_uuid(), tenant_id, id, 1, gen_random_uuid(), 1, 'EUR', now() - interval '1 hour',
                  now() - interval '50 minutes', now() - interval '50 minutes' from gpu.instances;
              set search_path = gpu;
              select audit_append('{\"operation\": \"x\"}', '{}')",

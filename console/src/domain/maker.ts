@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import type { ApiKeyId, UserId } from "@/api/generated/types";
 import { people } from "@/api/instances/details";
 import { useMe } from "@/api/session";
-import { tenantOf } from "@/app/needs-tenant";
+import { useTenant } from "@/app/needs-tenant";
 import { useText } from "@/i18n";
 
 interface Made {
@@ -14,7 +14,7 @@ interface Made {
 export function useMakerName(): (it: Made) => string {
   const { t } = useText();
   const me = useMe();
-  const { data: names } = useQuery(people(tenantOf(me)));
+  const { data: names } = useQuery(people(useTenant()));
   return ({ created_by, created_by_key }) => {
     if (!created_by) return t("ui.makerStudio");
     const name =

@@ -1,13 +1,14 @@
 //! The objects that every cluster has, and what a restart resumes.
 
-use crate::controllers::{accounts, gc, nodes, volumes::PROVISIONER};
-use crate::hub::Hub;
-use crate::kinds::{DEFINITIONS, custom};
-use crate::store::Inner;
-use crate::verbs::system;
+use objects::kinds::{DEFINITIONS, custom};
+use objects::store::Inner;
 use serde_json::{Value, json};
 
-/// Serves the stored definitions, creates what is missing and checks all objects.
+use crate::controllers::{accounts, gc, nodes, volumes::PROVISIONER};
+use crate::hub::Hub;
+use crate::verbs::system;
+
+/// Serves the stored definitions, creates missing objects and checks all objects.
 pub(crate) fn run(hub: &Hub) {
     {
         let mut tx = hub.store.lock();

@@ -1,21 +1,22 @@
 //! Faults: parts of the cluster that are stopped, as a kill of their processes would do. All parts share one process and
 //! one store, so each of them asks here before it reads or writes.
 
-use crate::store::{Event, Feed};
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
+
+use objects::store::{Event, Feed};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 /// A part of the cluster that can be stopped and started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
-    /// While it is stopped, connections break, and no other part can read or write. Processes of pods go on.
+    /// While it is stopped, connections break, and no other part can read or write. Processes of pods keep running.
     ApiServer,
     Scheduler,
     /// All controllers, as in one kube-controller-manager.
     Controllers,
-    /// The kubelet of a node. Its pods go on, but it reports nothing and notices nothing.
+    /// The kubelet of a node. Its pods keep running, but it reports nothing and notices nothing.
     Kubelet(String),
 }
 
@@ -150,7 +151,7 @@ impl Faults {
         Changes(self.state.subscribe())
     }
 
-    /// What a feed has next for a part, while the part reaches the API server. Cancel-safe.
+    /// The next change of a feed for a part, while the part reaches the API server. Cancel-safe.
     pub(crate) async fn next(&self, part: &Part, feed: &mut Feed) -> Event {
         loop {
             self.until(part, true).await;

@@ -1,19 +1,23 @@
-//! What all parts of the process share.
+//! State that all parts of the process share.
+
+use std::sync::Arc;
+
+use objects::kinds::{Registry, Resource};
+use objects::store::Store;
+use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
 use crate::faults::Faults;
 use crate::images::Images;
-use crate::kinds::{Registry, Resource};
+use crate::kubelets::Kubelets;
 use crate::runtime::Runtime;
-use crate::store::Store;
-use std::sync::Arc;
-use tokio_util::sync::CancellationToken;
 
 pub(crate) struct Hub {
     pub store: Arc<Store>,
     pub kinds: Registry,
     pub config: Config,
     pub runtime: Runtime,
+    pub kubelets: Kubelets,
     pub images: Images,
     /// Which parts are stopped.
     pub faults: Faults,

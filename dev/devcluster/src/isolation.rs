@@ -1,7 +1,8 @@
 //! Isolation of objects: a worker that panics over one object continues with the others.
 
-use crate::store::Object;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use objects::store::Object;
 
 /// An object with this annotation makes the named worker panic, for tests.
 const POISON: &str = "devcluster.atelier.dev/poison";
@@ -15,7 +16,7 @@ pub(crate) fn isolated<T>(worker: &str, object: &Object, step: impl FnOnce() -> 
     match catch_unwind(step) {
         Ok(result) => Some(result),
         Err(panic) => {
-            let cause = service::workers::panic_message(&*panic);
+            let cause = service::panic_message(&*panic);
             let (kind, namespace, name) = (&object.value["kind"], object.namespace(), object.name());
             tracing::error!(worker, %kind, namespace, name, cause, "worker panicked over an object");
             None

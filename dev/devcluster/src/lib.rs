@@ -2,31 +2,21 @@
 //! pods as local processes, all in one process. Ordinary Kubernetes clients use it with a kubeconfig. It refuses what
 //! it does not support; README.md lists both.
 
-mod admission;
 mod api;
 mod bootstrap;
 pub mod config;
 mod controllers;
-mod error;
 mod faults;
 mod hub;
 mod images;
 mod isolation;
-mod json;
-mod kinds;
+mod kubelets;
 mod node;
-mod ownership;
-mod pod;
-mod rbac;
 mod report;
 mod runtime;
 mod scheduler;
-mod schema;
-mod store;
-mod time;
 mod tls;
 mod verbs;
-mod write;
 
 pub use config::{Config, ImageConfig, NodeConfig, TokenConfig};
 pub use faults::Part;
@@ -66,14 +56,15 @@ impl Cluster {
         let url = format!("http://{}", listener.local_addr()?);
         let admin_token = admin_token(&data_dir)?;
         let journal = data_dir.join("journal.jsonl");
-        let (store, queue) = store::Store::open(config.journal.then_some(journal.as_path()))?;
+        let (store, queue) = objects::store::Store::open(config.journal.then_some(journal.as_path()))?;
         let shutdown = Shutdown::default();
         let hub = Arc::new(Hub {
             store: Arc::new(store),
-            kinds: kinds::Registry::new(),
+            kinds: objects::kinds::Registry::builtin(),
             images: images::Images::new(config.images.clone()),
             faults: faults::Faults::default(),
             runtime: runtime::Runtime::new(data_dir.clone())?,
+            kubelets: kubelets::Kubelets::default(),
             config,
             admin_token,
             stop: shutdown.token(),

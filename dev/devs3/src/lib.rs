@@ -9,6 +9,7 @@
 mod access;
 mod admin;
 mod cors;
+mod cors_rule;
 mod error;
 mod multipart;
 mod objects;

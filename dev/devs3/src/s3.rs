@@ -9,7 +9,7 @@ use s3s::{S3, S3Request, S3Response, S3Result, s3_error};
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 
 use crate::access::{owned, uid};
-use crate::cors;
+use crate::cors_rule;
 use crate::error::{Failure, failed};
 use crate::objects::{Headers, Meta, Page};
 use crate::rules::{Encoding, check_md5, now_ms, precondition, readable, time};
@@ -97,7 +97,7 @@ impl S3 for Api {
         &self,
         req: S3Request<PutBucketCorsInput>,
     ) -> S3Result<S3Response<PutBucketCorsOutput>> {
-        let rules = cors::rules(req.input.cors_configuration.cors_rules)?;
+        let rules = cors_rule::rules(req.input.cors_configuration.cors_rules)?;
         self.0.set_cors(&req.input.bucket, rules)?;
         Ok(S3Response::new(PutBucketCorsOutput {}))
     }
@@ -111,7 +111,7 @@ impl S3 for Api {
         if rules.is_empty() {
             return Err(s3_error!(NoSuchCORSConfiguration));
         }
-        Ok(S3Response::new(GetBucketCorsOutput { cors_rules: Some(cors::shown(rules)) }))
+        Ok(S3Response::new(GetBucketCorsOutput { cors_rules: Some(cors_rule::shown(rules)) }))
     }
 
     async fn delete_bucket_cors(

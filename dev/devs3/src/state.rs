@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
-use crate::cors::Rule;
+use crate::cors_rule::Rule;
 
 /// The user that may call Admin Ops.
 pub(crate) const ADMIN: &str = "admin";

@@ -1,4 +1,4 @@
-//! What all operations share: the state, the objects, quotas, and the removal of a bucket.
+//! Shared by all operations: the state, the objects, quotas, and the removal of a bucket.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use http::StatusCode;
 use s3s::dto::StreamingBlob;
 use s3s::{S3Result, s3_error};
 
-use crate::cors::Rule;
+use crate::cors_rule::Rule;
 use crate::error::{Failure, custom, failed};
 use crate::objects::{Objects, Usage, rounded};
 use crate::state::{Quota, State};
@@ -41,7 +41,7 @@ impl Store {
         Ok(())
     }
 
-    /// Sets what a bucket allows to pages of other origins.
+    /// Sets the CORS rules of a bucket.
     pub(crate) fn set_cors(&self, bucket: &str, rules: Vec<Rule>) -> S3Result<()> {
         self.state
             .change(|document| {

@@ -1,8 +1,8 @@
-//! Low-rank adapters of the painter: `colour += weight · up · relu(down · features)`, with 16 features of a pixel. What the
-//! trainer makes, and the painter applies.
+//! Low-rank adapters of the painter: `colour += weight · up · relu(down · features)`, with 16 features of a pixel. The
+//! trainer creates them, and the painter applies them.
 //!
-//! The file is safetensors. Its tensors have names that no loader of real models knows, and its metadata says that it is of
-//! this stand-in.
+//! The file is safetensors. Its tensors have names that no loader of real models knows, and its metadata marks it as a
+//! file of this stand-in.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 /// Features of a pixel.
 pub const FEATURES: usize = 16;
-/// What these adapters adapt.
+/// The base model of these adapters.
 pub const BASE_MODEL: &str = "atelier-cpu-stand-in";
 /// Highest rank.
 pub const MAX_RANK: usize = 64;

@@ -138,7 +138,7 @@ pub struct Fit {
     rank: usize,
     pictures: Vec<Picture>,
     paintings: Vec<Painting>,
-    /// Steps that are done.
+    /// Number of completed steps.
     step: u32,
     numbers: Vec<f32>,
     /// Adam's averages of gradients and of their squares.
@@ -161,7 +161,7 @@ impl Fit {
         Ok(Self { seed, rank, pictures, paintings, step: 0, numbers, averages })
     }
 
-    /// Steps that are done.
+    /// Number of completed steps.
     #[must_use]
     pub fn step(&self) -> u32 {
         self.step
@@ -175,7 +175,7 @@ impl Fit {
         Adapter::new(self.rank, self.numbers.clone())
     }
 
-    /// The state, from which [`Self::resume`] goes on.
+    /// The state, from which [`Self::resume`] continues.
     #[must_use]
     pub fn checkpoint(&self) -> Vec<u8> {
         let mut bytes = self.step.to_le_bytes().to_vec();

@@ -8,7 +8,7 @@ use image::{
     codecs::jpeg::{JpegDecoder, JpegEncoder},
 };
 
-use crate::picture::{MAX_EDGE, Rows};
+use crate::rows::{MAX_EDGE, Rows};
 
 /// The quality that is the WebUI's default (`jpeg_quality`).
 const QUALITY: u8 = 80;

@@ -3,12 +3,7 @@
 use anyhow::{Context as _, ensure};
 
 use crate::jpeg;
-
-/// Edge of a picture that is read, at most.
-pub(crate) const MAX_EDGE: u32 = 8_192;
-
-/// Width, height and RGB rows.
-pub type Rows<'a> = (usize, usize, &'a [u8]);
+use crate::rows::{MAX_EDGE, Rows};
 
 /// RGB rows as a PNG. `infotext` goes to the `parameters` chunk: tEXt if it is Latin-1, otherwise iTXt, as Pillow does
 /// for the real WebUI.
@@ -34,7 +29,7 @@ pub fn png((width, height, rgb): Rows<'_>, infotext: Option<&str>) -> Result<Vec
     Ok(bytes)
 }
 
-/// What is seen through transparent pixels: white, as in the real WebUI.
+/// The background behind transparent pixels: white, as in the real WebUI.
 pub const WHITE: u8 = 255;
 
 /// Width, height and RGB rows of a JPEG, or of a PNG of any colour type and depth, as it looks on a grey of this brightness.

@@ -1,5 +1,5 @@
-//! A RabbitMQ node for development and tests: the machine's `rabbitmq-server`, on 127.0.0.1 only, with a folder and ports
-//! of its own. Nothing of it outlives this process; what a killed one could not end, [`end_leftovers`] ends.
+//! A RabbitMQ node for development and tests: the machine's `rabbitmq-server`, on 127.0.0.1 only, with a folder and
+//! ports of its own. It ends with this process; [`end_leftovers`] ends nodes that a killed process left behind.
 
 use std::{
     fmt::Write as _,
@@ -76,6 +76,12 @@ impl Broker {
     /// # Errors
     /// If RabbitMQ is not installed, or does not start.
     pub async fn start(options: &Options) -> anyhow::Result<Self> {
+        let mut broker = Self::launch(options)?;
+        let Err(error) = broker.answers().await else { return Ok(broker) };
+        // another process has taken a port that was free
+        if !["already_used", "eaddrinuse"].iter().any(|taken| error.to_string().contains(taken)) {
+            return Err(error);
+        }
         let mut broker = Self::launch(options)?;
         broker.answers().await?;
         Ok(broker)

@@ -11,11 +11,12 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::api::{self, Txt2Img, broken, exception, invalid};
 use crate::init::Init;
+use crate::refusal::{broken, exception, invalid};
 use crate::state::AppState;
+use crate::txt2img::{self, Txt2Img};
 
-/// Bytes of a request, at most: two pictures in base64.
+/// Maximum number of bytes of a request: two pictures in base64.
 pub(crate) const MAX_BODY: usize = 96 << 20;
 
 /// The supported fields. Others are ignored, as the real API ignores unknown fields.
@@ -44,13 +45,13 @@ fn denoising_strength() -> f32 {
 
 pub(crate) async fn img2img(State(app): State<AppState>, body: Bytes) -> Response {
     let made = async || {
-        let (mut parameters, request) = api::read::<Img2Img>(&body)?;
-        let mut recipe = api::recipe(&request.common, &app)?;
+        let (mut parameters, request) = txt2img::read::<Img2Img>(&body)?;
+        let mut recipe = txt2img::recipe(&request.common, &app)?;
         recipe.init = Some(Arc::new(init(&request, (recipe.width, recipe.height)).await?));
         if !request.include_init_images {
             (parameters["init_images"], parameters["mask"]) = (Value::Null, Value::Null);
         }
-        api::make(&app, &request.common, recipe, parameters).await
+        txt2img::make(&app, &request.common, recipe, parameters).await
     };
     made().await.unwrap_or_else(|refusal| refusal)
 }

@@ -1,10 +1,10 @@
-//! What img2img begins with: a picture, and a mask that says where it is repainted.
+//! The input of img2img: a picture, and a mask that marks where it is repainted.
 
 use anyhow::ensure;
 
 use painter::picture;
 
-/// What is seen through the transparent parts of a mask: they are kept.
+/// The background behind the transparent parts of a mask: they are kept.
 const KEPT: u8 = 0;
 
 /// A picture of the size of the result, with which each painted one is mixed.
@@ -44,7 +44,7 @@ impl Init {
         Ok(Self { width, rgb: stretched(image, picture::WHITE)?, amounts, strength })
     }
 
-    /// Of the requested steps, how many are computed, as in the real WebUI.
+    /// Number of the requested steps that are computed, as in the real WebUI.
     pub(crate) fn steps(&self, requested: u32) -> u32 {
         (requested as f32 * self.strength.min(0.999)) as u32 + 1
     }

@@ -30,7 +30,7 @@ pub(crate) struct Recipe {
     pub(crate) checkpoint: String,
     pub(crate) batch_size: u32,
     pub(crate) n_iter: u32,
-    /// What img2img begins with.
+    /// The input of img2img.
     pub(crate) init: Option<Arc<Init>>,
 }
 

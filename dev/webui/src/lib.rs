@@ -14,9 +14,11 @@ mod jobs;
 mod log;
 mod loras;
 mod page;
+mod refusal;
 mod settings;
 mod state;
 pub mod trainer;
+mod txt2img;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -1,9 +1,6 @@
-//! The options of the WebUI, and what a request says instead of them.
+//! The options of the WebUI, and those that a request overrides.
 
-use painter::{
-    jpeg::jpeg,
-    picture::{self, Rows},
-};
+use painter::{Rows, jpeg::jpeg, picture};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -15,7 +12,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// Of the option `samples_format`; none if it is another one.
+    /// The format of the option `samples_format`; none if it is another one.
     pub(crate) fn of(options: &Map<String, Value>) -> Option<Self> {
         match options.get("samples_format")?.as_str()?.to_ascii_lowercase().as_str() {
             "png" => Some(Self::Png),

@@ -1,4 +1,4 @@
-//! What the handlers share.
+//! The state that handlers share.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -1,8 +1,8 @@
 //! The trainer: fits an adapter to pictures, by the contract of command engines (docs/JOBS.md). In the folder of a job:
 //!
 //! - `input.json`: `parameters`, and `uploads`: the paths of the pictures;
-//! - `outputs/`: what becomes a result: the model, a preview, the losses;
-//! - `checkpoint`: the state of the fit, replaced as a whole; if it is there, the fit goes on from it;
+//! - `outputs/`: files that become results: the model, a preview, the losses;
+//! - `checkpoint`: the state of the fit, replaced as a whole; if it exists, the fit continues from it;
 //! - `progress`: a line of JSON for each report.
 
 use std::collections::BTreeMap;
@@ -55,7 +55,7 @@ struct Job {
     uploads: Vec<PathBuf>,
 }
 
-/// Those of `dreambooth.train` that matter here.
+/// The parameters of `dreambooth.train` that this trainer uses.
 #[derive(Deserialize)]
 struct Parameters {
     theme: String,

@@ -1,5 +1,5 @@
-//! Which instances are in use through this process: connections that are open, and when the last one ended. What is
-//! known is reported from time to time, and forgotten once it is reported.
+//! Which instances are in use through this process: open connections, and when the last one ended. The records are
+//! reported from time to time, and deleted once they are reported.
 
 use std::{
     collections::HashMap,
@@ -62,7 +62,7 @@ impl Tracker {
         uses.iter().map(activity).collect()
     }
 
-    /// Forgets what was reported, except for what was used again meanwhile or has open connections.
+    /// Deletes what was reported, except instances that were used again meanwhile or have open connections.
     pub fn reported(&self, activities: &[Activity]) {
         let mut uses = self.lock();
         for activity in activities {

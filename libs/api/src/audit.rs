@@ -35,7 +35,7 @@ pub struct Actor {
     pub service: Option<String>,
 }
 
-/// A request, as it is recorded.
+/// A request, in the form in which it is recorded.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// None for requests without a credential.
@@ -62,9 +62,9 @@ impl Request {
         }
     }
 
-    /// A command of a program of the platform's operators, or an action of a service by its configuration: no request, and no
-    /// user of the platform. `program` is recorded as the service, `by`, such as a user of the operating system, beside the
-    /// chain, as user agents are.
+    /// A command of a program of the platform's operators, or an action of a service by its configuration: no request,
+    /// and no user of the platform. `program` is recorded as the service. `by`, such as a user of the operating system,
+    /// is recorded outside the chain, like user agents.
     #[must_use]
     pub fn of_program(program: &str, command: &str, path: String, by: Option<&str>) -> Self {
         let by = by.map(|by| by.chars().take(MAX_USER_AGENT).collect());
@@ -78,7 +78,7 @@ impl Request {
         }
     }
 
-    /// What a service does on its own, because something has ended: no request, and no user.
+    /// An action of a service on its own, because something has ended: no request, and no user.
     #[must_use]
     pub fn of_service(service: &str, action: &str, path: String) -> Self {
         let actor = Actor { service: Some(service.to_owned()), ..Actor::default() };
@@ -128,7 +128,7 @@ impl Request {
         Some((entry, json!({ "address": self.address, "user_agent": self.user_agent })))
     }
 
-    /// As [`Self::record`], in the log of `tenant`: for a transaction of workers, which belongs to none.
+    /// Like [`Self::record`], in the log of `tenant`: for a transaction of workers, which belongs to no tenant.
     ///
     /// # Errors
     /// If the database fails.
@@ -154,7 +154,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Request {
     }
 }
 
-/// As [`Request::record`], of several writes, in their order.
+/// Like [`Request::record`], for several writes, in their order.
 ///
 /// # Errors
 /// If the database fails.

@@ -1,5 +1,5 @@
-//! E-mail addresses, in one form: what a person types on another keyboard or system is the same address (RFC 8265 for the part
-//! before the `@`, IDNA for the domain).
+//! E-mail addresses in a canonical form, so that input from another keyboard or system gives the same address (RFC 8265
+//! for the part before the `@`, IDNA for the domain).
 
 use serde::{Deserialize, Deserializer};
 use unicode_normalization::UnicodeNormalization as _;
@@ -25,7 +25,7 @@ pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String,
     Ok(canonical(&String::deserialize(deserializer)?))
 }
 
-/// The characters of which one of the block "Halfwidth and Fullwidth Forms" is a form.
+/// The characters for a character of the block "Halfwidth and Fullwidth Forms".
 fn normal_width(c: char) -> impl Iterator<Item = char> {
     let is_form = ('\u{ff00}'..='\u{ffef}').contains(&c);
     let (as_is, normal) = if is_form { (None, Some(std::iter::once(c).nfkc())) } else { (Some(c), None) };

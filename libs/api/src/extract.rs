@@ -145,7 +145,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
     }
 }
 
-/// Returns what is wrong with which parameter.
+/// Returns the invalid parameter and its error.
 fn misread(rejection: &QueryRejection) -> Option<&serde_path_to_error::Error<serde::de::value::Error>> {
     let mut cause = rejection.source();
     while let Some(error) = cause {
@@ -199,7 +199,7 @@ mod tests {
         name: String,
     }
 
-    /// The body is JSON: what is wrong is the value of a field.
+    /// The body is JSON, but the value of a field is not valid.
     #[test]
     fn a_value_that_no_field_of_its_type_can_have_is_named_by_its_pointer() {
         for (text, pointer) in [

@@ -1,11 +1,11 @@
-//! What may be set or not, for example the limits of one tenant.
+//! Settings that may be absent, for example the limits of one tenant.
 
 use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
 
-/// What is set, or 204 if nothing is: a 404 would say that the address is wrong, and browsers log it as an error.
+/// A setting, or 204 if there is none: a 404 would mean that the address is wrong, and browsers log it as an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IfSet<T>(pub Option<T>);
 

@@ -2,7 +2,7 @@
 //! field checks, idempotent writes, lists, entity tags, operations, streams of events. No policy of one service belongs here.
 
 pub mod audit;
-pub mod checks;
+pub mod changes;
 pub mod email;
 pub mod error_chain;
 pub mod etag;
@@ -12,6 +12,7 @@ pub mod if_set;
 pub mod last_event_id;
 pub mod list;
 pub mod lossless;
+pub mod money;
 pub mod openapi;
 pub mod operation;
 pub mod operation_reason;
@@ -19,10 +20,10 @@ pub mod page;
 pub mod problem;
 pub mod request_id;
 pub mod subject;
-pub mod text;
 pub mod urgency;
 
-pub use checks::Checks;
+pub use ::problem::{Checks, checks, text};
+pub use changes::{Change, Changes};
 pub use error_chain::ErrorChain;
 pub use etag::{ETag, IfMatch};
 pub use extract::{Json, Path, Query};
@@ -32,5 +33,5 @@ pub use last_event_id::LastEventId;
 pub use list::{CountedPage, Fields, Include, Several, Total};
 pub use operation::{Operation, OperationProgress, OperationState};
 pub use page::{Cursor, Page, PageParams, PageRequest};
-pub use problem::{FieldError, Problem, ProblemDetails, ProblemType};
+pub use problem::{FieldError, Invalid, Problem, ProblemDetails, ProblemType};
 pub use urgency::{NamedUrgency, Urgency};

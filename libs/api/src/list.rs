@@ -1,4 +1,4 @@
-//! What lists of many items offer besides pages: several values of a filter, some of the fields, the total.
+//! Further parameters of lists with many items: several values of a filter, a selection of fields, the total.
 
 use std::collections::BTreeSet;
 
@@ -36,7 +36,7 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Several<T> {
     }
 }
 
-/// What a list adds to its page if the parameter `include` names it.
+/// Additional data of a list, requested with the parameter `include`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = ListInclude)]
@@ -45,7 +45,7 @@ pub enum Include {
     Total,
 }
 
-/// How many items all pages of a list have.
+/// Number of items on all pages of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = ListTotal)]
 pub struct Total {
@@ -61,14 +61,14 @@ impl Total {
     /// How many rows to count at most.
     pub const ROWS: i64 = Self::MAX + 1;
 
-    /// Returns the total of a list of which this many rows were found when at most [`Self::ROWS`] were counted.
+    /// Returns the total of a list, from a count of rows that stops at [`Self::ROWS`].
     #[must_use]
     pub fn of(rows: i64) -> Self {
         Self { count: rows.min(Self::MAX), is_exact: rows <= Self::MAX }
     }
 }
 
-/// One page of a list that also tells how many items there are.
+/// One page of a list, with the number of all items.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct CountedPage<T> {
     /// Items in the order of the list.
@@ -78,7 +78,7 @@ pub struct CountedPage<T> {
     /// Ids of items of this page that exist and whose stored records cannot be read. Report them to an administrator of the
     /// platform.
     pub unreadable: Vec<String>,
-    /// How many items all pages have; null unless `include` has `total`.
+    /// Number of items on all pages; null unless `include` has `total`.
     pub total: Option<Total>,
 }
 
@@ -113,7 +113,7 @@ impl Fields {
         Ok(Self(Some(names.iter().cloned().chain(["id".to_owned()]).collect())))
     }
 
-    /// Returns whether the field was asked for. One that was not need not be computed.
+    /// Returns whether the field was requested. Other fields need not be computed.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.0.as_ref().is_none_or(|names| names.contains(name))

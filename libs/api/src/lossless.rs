@@ -1,12 +1,12 @@
-//! What of a JSON body would not be kept as it is. Integers of 64 bits are exact; other numbers are kept in binary with 53
-//! significant bits (RFC 8259, section 6), and one that needs more would arrive as another one. Of members with the same name one
-//! would be kept.
+//! Refuses parts of a JSON body that would be changed when stored. Integers of 64 bits are exact; other numbers are
+//! stored in binary with 53 significant bits (RFC 8259, section 6), so a number that needs more would change. Of
+//! several members with the same name, only one would be stored.
 
 use std::collections::HashSet;
 
 use crate::{checks::pointer_to, problem::Problem};
 
-/// Decimal digits that tell two binary numbers apart.
+/// Decimal digits that distinguish two binary numbers.
 const DIGITS: usize = 17;
 
 enum Within {
@@ -14,7 +14,7 @@ enum Within {
     Array { index: usize },
 }
 
-/// Refuses the first number or member that is not kept. The text is valid JSON.
+/// Refuses the first number or member that would be changed. The text is valid JSON.
 ///
 /// # Errors
 /// 422 with the pointer to it.

@@ -62,7 +62,7 @@ enum OperationKind {
     DeleteTenant,
 }
 
-/// How far an operation is. Kinds of operations may add members of their own.
+/// Progress of an operation. Kinds of operations may add members of their own.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct OperationProgress {
@@ -81,7 +81,7 @@ pub struct OperationProgress {
     pub members: Map<String, Value>,
 }
 
-/// Serializes stored progress with all standard members; what is not progress stays as it is.
+/// Serializes stored progress with all standard members; other values stay unchanged.
 fn complete<S: serde::Serializer>(progress: &Value, serializer: S) -> Result<S::Ok, S::Error> {
     match OperationProgress::deserialize(progress) {
         Ok(progress) => progress.serialize(serializer),
@@ -89,7 +89,7 @@ fn complete<S: serde::Serializer>(progress: &Value, serializer: S) -> Result<S::
     }
 }
 
-/// A long-running action: what was requested, how far it is, how it ended.
+/// A long-running action: its request, progress and result.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Operation {
     /// Operation id.
@@ -101,7 +101,7 @@ pub struct Operation {
     pub target: String,
     /// Current state.
     pub state: OperationState,
-    /// How far the operation is.
+    /// Progress of the operation.
     ///
     /// Stored JSON. A row of an older version may lack members: responses have them as null.
     #[schema(value_type = OperationProgress)]

@@ -43,7 +43,7 @@ impl<T> Page<T> {
         Page { items: items.into_iter().map(f).collect(), next_cursor, unreadable }
     }
 
-    /// Returns the page without its items, and these: a page of ids whose rows are read one by one with [`Self::add`],
+    /// Returns the page without its items, and the items: ids whose rows are read one by one with [`Self::add`],
     /// because one of them cannot be decoded ([`is_unreadable`]) and would hide the others.
     #[must_use]
     pub fn split<U>(self) -> (Page<U>, Vec<T>) {
@@ -102,7 +102,7 @@ fn from_text<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option
 }
 
 impl PageParams {
-    /// Returns the requested page of a list whose rows have positions of type `K`.
+    /// Returns the requested page of a list with positions of type `K`.
     ///
     /// # Errors
     /// Returns 422 if the limit is not within 1 and 200, or the cursor is not from this list.
@@ -115,7 +115,8 @@ impl PageParams {
         Ok(PageRequest { limit, after })
     }
 
-    /// As [`Self::request`], of a list in one of several orders: its cursors have the order, and are of no other.
+    /// Like [`Self::request`], for a list in one of several orders: its cursors contain the order, and are valid for
+    /// that order only.
     ///
     /// # Errors
     /// As well if the cursor is of another order.

@@ -27,7 +27,7 @@ pub async fn layer(request: Request, next: Next) -> Response {
     with_id(request, |request| next.run(request)).await
 }
 
-/// What [`layer`] does, around `answer`.
+/// Carries out [`layer`] around `answer`.
 pub async fn with_id<F>(mut request: Request, answer: impl FnOnce(Request) -> F) -> Response
 where
     F: Future<Output = Response>,

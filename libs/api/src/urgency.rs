@@ -19,7 +19,7 @@ pub enum Urgency {
 }
 
 impl Urgency {
-    /// Reads the header. None without it, and of what it does not define: such values are ignored (RFC 9218, 4).
+    /// Reads the header. None without the header, or for undefined values, which are ignored (RFC 9218, 4).
     #[must_use]
     pub fn of(headers: &HeaderMap) -> Option<Self> {
         let value = headers.get("priority")?.to_str().ok()?;

@@ -1,5 +1,5 @@
-//! The audit log of all writes ([`entries`], [`verify`], [`log_routes`], [`RetentionConfig`]), and what administrators did to what belongs to tenants, with the
-//! reason: a table that each service with such actions has.
+//! The audit log of all writes ([`entries`], [`verify`], [`log_routes`], [`RetentionConfig`]), and the actions of
+//! administrators on objects of tenants, with their reasons. Each service with such actions has this table:
 //!
 //! ```sql
 //! create table admin_actions (
@@ -50,7 +50,7 @@ impl Why {
     pub fn check(&self) -> Result<(), Problem> {
         let mut checks = Checks::default();
         checks.display_name("reason", &self.reason, MAX_REASON);
-        checks.finish()
+        Ok(checks.finish()?)
     }
 }
 
@@ -69,7 +69,7 @@ pub struct NewAction<'a> {
     pub user: UserId,
 }
 
-/// What an administrator did to an object of a tenant.
+/// An action of an administrator on an object of a tenant.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct AdminAction {
     /// Number of the action; later ones have higher numbers.

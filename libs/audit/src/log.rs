@@ -43,9 +43,9 @@ macro_rules! queries {
         #[into_params(parameter_in = Query)]
         pub struct $name {
             $($(#[$field_doc])+ pub $field: $type,)*
-            /// Only what this person did.
+            /// Only entries of this user.
             user_id: Option<UserId>,
-            /// Only what persons did, or only what services did on their own.
+            /// Only entries of users, or only entries of services acting on their own.
             #[param(inline)]
             by: Option<AuditActor>,
             /// Only this method and path template, such as `POST /v1/instances`.
@@ -75,9 +75,9 @@ macro_rules! queries {
 queries! {
     /// Which entries of its log a tenant reads.
     AuditQuery {}
-    /// Whose entries an administrator reads, and which.
+    /// The entries that an administrator reads: their tenant and filters.
     PlatformAuditQuery {
-        /// Those of this tenant; of the platform if absent.
+        /// Only entries of this tenant; entries of the platform if absent.
         tenant_id: Option<TenantId>,
     }
 }
@@ -89,7 +89,7 @@ pub struct AuditEntry {
     number: i64,
     /// Time.
     at: Timestamp,
-    /// The user; null for a service on its own, and for a program of the platform's operators.
+    /// The user; null for a service acting on its own, and for a program of the platform's operators.
     user_id: Option<UserId>,
     /// The session of the user's token.
     session_id: Option<SessionId>,
@@ -97,8 +97,8 @@ pub struct AuditEntry {
     api_key_id: Option<ApiKeyId>,
     /// Whether it was done as a platform administrator.
     is_admin: bool,
-    /// The service that sent the request, in that of the user or on its own; null if the gateway forwarded it. Also
-    /// `atelier-admin`, the program of the platform's operators.
+    /// The service that sent the request, for the user or on its own; null if the gateway forwarded it. `atelier-admin`
+    /// for the program of the platform's operators.
     service: Option<String>,
     /// Method and path template, or a program and its command.
     #[schema(example = "POST /v1/instances/{id}/stop")]
@@ -225,8 +225,8 @@ pub async fn entries(
     Ok(request.page(entries, |entry| entry.number))
 }
 
-/// Verifies all chains, in an administrator's transaction: each entry's hash, that none is missing, and that the origins
-/// that are left are those that were recorded.
+/// Verifies all chains, in an administrator's transaction: the hash of each entry, that none is missing, and that the
+/// remaining origins are the recorded ones.
 ///
 /// # Errors
 /// If the database fails.

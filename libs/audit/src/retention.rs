@@ -1,11 +1,11 @@
-//! The worker that deletes old entries from the beginnings of their chains, and compares the newest ones with each other.
+//! The task that deletes old entries from the beginnings of their chains, and compares the newest ones with each other.
 
 use std::{num::NonZeroU16, time::Duration};
 
 use db::Db;
 use prometheus_client::metrics::gauge::Gauge;
 use serde::Deserialize;
-use service::{Metrics, Process, Round};
+use service::{Duty, Metrics, Process, Round, Task};
 
 use crate::log::{broken_of_newest, delete_old};
 
@@ -30,22 +30,19 @@ impl Default for RetentionConfig {
 }
 
 impl RetentionConfig {
-    /// Starts the worker `<service>.audit`.
-    pub fn start(self, db: &Db, process: &Process, service: &str) {
-        let (db, days) = (db.clone(), i32::from(self.days.get()));
-        let broken = register(&process.metrics);
-        process.workers.spawn_periodic(format!("{service}.audit"), PERIOD, move || {
-            let (db, broken) = (db.clone(), broken.clone());
-            async move {
-                let mut tx = db.worker().await?;
-                let deleted = delete_old(&mut tx, days, BATCH).await?;
-                tx.commit().await?;
-                let mut tx = db.admin().await?;
-                broken.set(broken_of_newest(&mut tx, COMPARED).await?);
-                tx.commit().await?;
-                Ok(Round::of(deleted.unsigned_abs(), BATCH.unsigned_abs().into()))
-            }
-        });
+    /// The task of the audit log.
+    #[must_use]
+    pub fn task(self, db: &Db, process: &Process) -> Task {
+        let (parts, days) = ((db.clone(), register(&process.metrics)), i32::from(self.days.get()));
+        Task::every("audit", Duty::Retention, PERIOD, &parts, move |(db, broken)| async move {
+            let mut tx = db.worker().await?;
+            let deleted = delete_old(&mut tx, days, BATCH).await?;
+            tx.commit().await?;
+            let mut tx = db.admin().await?;
+            broken.set(broken_of_newest(&mut tx, COMPARED).await?);
+            tx.commit().await?;
+            Ok(Round::of(deleted.unsigned_abs(), BATCH.unsigned_abs().into()))
+        })
     }
 }
 

@@ -55,7 +55,7 @@ impl ApiKey {
         Sha256::digest(self.0.expose_secret().as_bytes()).into()
     }
 
-    /// Returns the first characters, by which people tell their keys apart.
+    /// Returns the first characters, by which people recognize their keys.
     #[must_use]
     pub fn hint(&self) -> &str {
         &self.0.expose_secret()[..API_KEY_PREFIX.len() + 4]
@@ -68,8 +68,8 @@ impl ApiKey {
     }
 }
 
-/// Returns the session that stands for an API key in tokens and revocations: what ends with a session (tickets, cookies
-/// of instances, open streams) ends with the key.
+/// Returns the session that represents an API key in tokens and revocations: tickets, cookies of instances and open
+/// streams end with the key as they end with a session.
 #[must_use]
 pub fn session_of(key: ApiKeyId) -> SessionId {
     SessionId::from_uuid(key.uuid())

@@ -3,25 +3,17 @@
 //! A service sends its own token in `Authorization` and the user's access token in `x-atelier-subject`. The callee verifies
 //! both, so that no service can invent a user. Public operations accept such requests as those of the user.
 
-use std::collections::HashMap;
-
-use api::{Problem, audit::Actor, subject};
-use axum::{
-    extract::FromRequestParts,
-    http::{HeaderValue, request::Parts},
-};
+use api::{Problem, audit::Actor};
+use axum::{extract::FromRequestParts, http::request::Parts};
 use ids::TenantId;
-use secrecy::{ExposeSecret, SecretString};
-use subtle::ConstantTimeEq;
+use secrecy::SecretString;
 
 use crate::{
-    extract::{HasAuth, bearer, verified},
+    credentials::{Callers, bearer, service_of, subject_token},
+    extract::{HasAuth, verified},
     internal::{Subject, internal_rule},
     principal::Principal,
 };
-
-/// Services that may call internal operations: name → token.
-pub type Callers = HashMap<String, SecretString>;
 
 /// Another service of the platform, identified by its service token.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,30 +45,7 @@ impl Caller {
     }
 }
 
-/// Returns the name of the service that sends the request.
-pub(crate) fn service_of(parts: &Parts, callers: &Callers) -> Result<String, Problem> {
-    let token = bearer(parts)?;
-    let mut found = None;
-    // compares every configured token, so that the duration reveals nothing
-    for (name, expected) in callers {
-        if bool::from(expected.expose_secret().as_bytes().ct_eq(token.as_bytes())) {
-            found = Some(name.clone());
-        }
-    }
-    found.ok_or_else(|| Problem::unauthenticated("The service token is unknown."))
-}
-
-/// Returns the access token of the subject; none if the request has none.
-pub(crate) fn subject_token(parts: &Parts) -> Result<Option<&str>, Problem> {
-    let mut values = parts.headers.get_all(subject::HEADER).iter();
-    match (values.next().map(HeaderValue::to_str), values.next()) {
-        (None, _) => Ok(None),
-        (Some(Ok(token)), None) if !token.is_empty() => Ok(Some(token)),
-        _ => Err(Problem::unauthenticated("The request names its user in an invalid way.")),
-    }
-}
-
-impl<S: HasAuth + Send + Sync> FromRequestParts<S> for Caller {
+impl<S: HasAuth> FromRequestParts<S> for Caller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
@@ -110,7 +79,7 @@ impl<S: HasAuth + Send + Sync> FromRequestParts<S> for Caller {
 #[derive(Debug, Clone)]
 pub struct OnBehalf(pub Principal);
 
-impl<S: HasAuth + Send + Sync> FromRequestParts<S> for OnBehalf {
+impl<S: HasAuth> FromRequestParts<S> for OnBehalf {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {

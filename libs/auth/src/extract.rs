@@ -3,15 +3,12 @@
 use std::sync::Arc;
 
 use api::{Problem, ProblemType, audit::Actor};
-use axum::{
-    extract::FromRequestParts,
-    http::{header, request::Parts},
-};
+use axum::{extract::FromRequestParts, http::request::Parts};
 use ids::{SessionId, TenantId};
 use tracing::{Span, field::display};
 
 use crate::{
-    caller::{Callers, service_of, subject_token},
+    credentials::{Callers, bearer, service_of, subject_token},
     jwks::Verifier,
     principal::{Principal, Role},
     scope::{Making, Scope, Scopes, making, required_scope},
@@ -27,22 +24,9 @@ pub struct AuthState {
 }
 
 /// A router state that holds an [`AuthState`].
-pub trait HasAuth {
+pub trait HasAuth: Clone + Send + Sync + 'static {
     /// Returns the verifiers.
     fn auth(&self) -> &AuthState;
-}
-
-pub(crate) fn bearer(parts: &Parts) -> Result<&str, Problem> {
-    parts
-        .headers
-        .get(header::AUTHORIZATION)
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| {
-            let (scheme, token) = value.split_once(' ')?;
-            scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
-        })
-        .filter(|token| !token.is_empty())
-        .ok_or_else(|| Problem::unauthenticated("The request carries no access token."))
 }
 
 /// Verifies the user of a public operation: the caller, or the subject of another service's call.
@@ -97,19 +81,18 @@ fn check_scope(scopes: Scopes, required: Option<Scope>) -> Result<(), Problem> {
             let detail = format!("This needs the scope `{scope}`, which the API key does not have.");
             Err(Problem::new(ProblemType::InsufficientScope, detail).with("scope", scope))
         }
-        None => Err(Problem::forbidden("No API key may do this.")),
+        None => Err(Problem::forbidden("API keys may not do this.")),
     }
 }
 
-/// # Errors
-/// Returns 403 if what the operation makes could do more than the API key.
+/// # Errors Returns 403 if the created object could do more than the API key.
 fn check_making(principal: &Principal, scopes: Scopes, needs: Making) -> Result<(), Problem> {
     if needs.scope.is_some() {
         check_scope(scopes, needs.scope)?;
     }
     if needs.unlimited && principal.limited {
         let detail =
-            "The requests of this API key are limited, and those with what this creates could not be.";
+            "This API key has a limit of requests, which cannot be applied to what this operation creates.";
         return Err(Problem::new(ProblemType::ApiKeyLimited, detail));
     }
     Ok(())
@@ -119,7 +102,7 @@ fn check_making(principal: &Principal, scopes: Scopes, needs: Making) -> Result<
 #[derive(Debug, Clone)]
 pub struct User(pub Principal);
 
-impl<S: HasAuth + Send + Sync> FromRequestParts<S> for User {
+impl<S: HasAuth> FromRequestParts<S> for User {
     type Rejection = Problem;
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         principal(parts, state).await.map(Self)
@@ -130,7 +113,7 @@ impl<S: HasAuth + Send + Sync> FromRequestParts<S> for User {
 #[derive(Debug, Clone)]
 pub struct Admin(pub Principal);
 
-impl<S: HasAuth + Send + Sync> FromRequestParts<S> for Admin {
+impl<S: HasAuth> FromRequestParts<S> for Admin {
     type Rejection = Problem;
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let principal = principal(parts, state).await?;
@@ -142,8 +125,8 @@ impl<S: HasAuth + Send + Sync> FromRequestParts<S> for Admin {
     }
 }
 
-/// A person who has signed in. For what changes how people sign in, or what they may do for ever: an API key, which may be in
-/// other hands, does none of it, whatever its scopes.
+/// A person who has signed in. For changes of sign-in methods and permanent rights, which an API key may not make,
+/// whatever its scopes, because it may have leaked.
 #[derive(Debug, Clone)]
 pub struct Person {
     /// The caller.
@@ -152,7 +135,7 @@ pub struct Person {
     pub session: SessionId,
 }
 
-impl<S: HasAuth + Send + Sync> FromRequestParts<S> for Person {
+impl<S: HasAuth> FromRequestParts<S> for Person {
     type Rejection = Problem;
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let principal = principal(parts, state).await?;
@@ -161,11 +144,11 @@ impl<S: HasAuth + Send + Sync> FromRequestParts<S> for Person {
     }
 }
 
-/// A platform administrator who has signed in: as [`Person`], for what concerns other people.
+/// A platform administrator who has signed in: like [`Person`], for changes that concern other people.
 #[derive(Debug, Clone)]
 pub struct AdminPerson(pub Principal);
 
-impl<S: HasAuth + Send + Sync> FromRequestParts<S> for AdminPerson {
+impl<S: HasAuth> FromRequestParts<S> for AdminPerson {
     type Rejection = Problem;
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let Admin(principal) = Admin::from_request_parts(parts, state).await?;
@@ -201,7 +184,7 @@ impl Member {
     }
 }
 
-impl<S: HasAuth + Send + Sync> FromRequestParts<S> for Member {
+impl<S: HasAuth> FromRequestParts<S> for Member {
     type Rejection = Problem;
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let principal = principal(parts, state).await?;

@@ -1,18 +1,22 @@
 //! Operations below `/internal/v1/`: which services may call them, and whether they act for a user.
 //!
-//! [`crate::Caller`] and [`crate::OnBehalf`] check it with the service token; `tests/callers.rs` fails while a documented
-//! operation is not in the table.
+//! `platform.toml` says it, [`crate::Caller`] and [`crate::OnBehalf`] check it with the service token; `tests/callers.rs` fails
+//! while a documented operation is not in the list.
 
-use crate::scope::{Scope, fits};
+use std::sync::LazyLock;
+
+use platform::User;
+
+use crate::{scope::Scope, table::Table};
 
 /// Whether a service calls an operation in the request of a user, the subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
     /// On its own only: the operation does not decide by a user.
     None,
-    /// On its own, or for a user, whose token needs the scope.
+    /// On its own, or for a user with the scope in the token.
     Optional(Scope),
-    /// For a user only, whose token needs the scope.
+    /// For a user only, with the scope in the token.
     Required(Scope),
 }
 
@@ -20,7 +24,7 @@ pub enum Subject {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InternalRule {
     /// Names of services; none for all that have a service token.
-    callers: Option<&'static [&'static str]>,
+    callers: Option<&'static [String]>,
     /// Whether they act for a user.
     pub subject: Subject,
 }
@@ -29,60 +33,33 @@ impl InternalRule {
     /// Returns whether the service may call the operation.
     #[must_use]
     pub fn allows(&self, service: &str) -> bool {
-        self.callers.is_none_or(|names| names.contains(&service))
+        self.callers.is_none_or(|names| names.iter().any(|name| name == service))
     }
 }
 
-const GATEWAY: Option<&[&str]> = Some(&["gateway"]);
-const GPU: Option<&[&str]> = Some(&["gpu"]);
-const GPU_AND_JOBS: Option<&[&str]> = Some(&["gpu", "jobs"]);
-const JOBS: Option<&[&str]> = Some(&["jobs"]);
-const IDENTITY: Option<&[&str]> = Some(&["identity"]);
-/// Feeds for every service, and what services of the operator of the platform call (accounting, notifications).
-const ALL: Option<&[&str]> = None;
+static OPERATIONS: LazyLock<Table<InternalRule>> = LazyLock::new(|| {
+    let rule = |internal: &'static platform::Internal| {
+        let scope =
+            |text: &str| text.parse().expect("platform.toml: an internal operation needs a known scope");
+        let subject = match (internal.user, internal.scope.as_deref().map(scope)) {
+            (User::Optional, Some(scope)) => Subject::Optional(scope),
+            (User::Required, Some(scope)) => Subject::Required(scope),
+            _ => Subject::None,
+        };
+        InternalRule { callers: internal.callers.as_deref(), subject }
+    };
+    let services = platform::services().iter();
+    Table::new(
+        services
+            .flat_map(|service| &service.internal)
+            .map(|(path, internal)| (path.as_str(), rule(internal))),
+    )
+});
 
-/// Paths below `/internal/v1/` and below them. `*` is any segment. The first that fits counts.
-const OPERATIONS: &[(&str, Option<&[&str]>, Subject)] = &[
-    ("revocations", ALL, Subject::None),
-    ("maker-checks", ALL, Subject::None),
-    ("token-exchanges", GATEWAY, Subject::None),
-    ("tenants/*/members", GPU, Subject::None),
-    ("tenants/*/output-bucket", JOBS, Subject::None),
-    ("tenants", IDENTITY, Subject::None),
-    ("instances", JOBS, Subject::None),
-    ("routes", GATEWAY, Subject::None),
-    ("route-changes", GATEWAY, Subject::None),
-    ("instance-activity", GATEWAY, Subject::None),
-    ("tickets", GATEWAY, Subject::None),
-    ("share-links/tickets", GATEWAY, Subject::Required(Scope::InstancesRead)),
-    ("share-links", GATEWAY, Subject::None),
-    ("allowances", ALL, Subject::None),
-    ("events", ALL, Subject::None),
-    ("job-events", ALL, Subject::None),
-    ("usage", ALL, Subject::None),
-    ("job-usage", ALL, Subject::None),
-    // for an order of a user, or of another service; and for the prices of jobs
-    ("gpu-specs", GPU_AND_JOBS, Subject::Optional(Scope::CatalogueRead)),
-    ("datacenters", GPU, Subject::None),
-    ("quotes", GPU, Subject::Required(Scope::InstancesRead)),
-    ("queue-grants", GPU, Subject::None),
-    ("queue/*", GPU, Subject::Optional(Scope::InstancesWrite)),
-    ("queue", GPU, Subject::Optional(Scope::InstancesRead)),
-    ("claims/*", GPU, Subject::None),
-    ("claims", GPU, Subject::Optional(Scope::InstancesWrite)),
-    ("spare-units", JOBS, Subject::None),
-    ("buckets", JOBS, Subject::None),
-    ("storages/*/downloads", JOBS, Subject::None),
-    // the order that mounts a storage reads it
-    ("storages/*/attachments", GPU, Subject::Optional(Scope::StoragesRead)),
-];
-
-/// Returns who may call the operation at a path; none if the table has no such path.
+/// Returns who may call the operation at a path; none if no service has it.
 #[must_use]
 pub fn internal_rule(path: &str) -> Option<InternalRule> {
-    let path = path.strip_prefix("/internal/v1/")?;
-    let (_, callers, subject) = *OPERATIONS.iter().find(|(pattern, ..)| fits(pattern, path))?;
-    Some(InternalRule { callers, subject })
+    OPERATIONS.find(path.strip_prefix("/internal/v1/")?).copied()
 }
 
 #[cfg(test)]

@@ -20,13 +20,13 @@ use crate::{
 use api::Problem;
 use ids::UserId;
 use jiff::Timestamp;
-use service::{Health, Workers};
+use service::{Duty, Health, Task};
 
 /// Minimum time between two fetches of the keys, whatever key ids callers send.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(5);
 /// Seconds for which a token is accepted after its expiry, or before its time: clocks differ.
 pub const LEEWAY: u64 = 5;
-/// The same for ID tokens, whose issuers keep their own clocks.
+/// The same for ID tokens. Their issuers have clocks of their own.
 const ID_TOKEN_LEEWAY: u64 = 120;
 /// Time without a new fetch after a failed one. Requests that waited for the failed fetch fail together.
 const FAILURE_BACKOFF: Duration = Duration::from_secs(1);
@@ -160,7 +160,7 @@ impl Kind {
     }
 }
 
-/// What is checked besides the algorithm.
+/// Checks in addition to the algorithm.
 fn validation(config: &AuthConfig) -> Validation {
     let mut validation = Validation::new(Algorithm::RS256);
     validation.set_issuer(&[&config.issuer]);
@@ -201,33 +201,29 @@ impl Verifier {
         }))
     }
 
-    /// Starts the worker `<service>.revocations`, which reads them, if a source is configured.
-    pub fn start(&self, workers: &Workers, service: &str) {
-        let Some(source) = self.0.config.revocations.clone() else { return };
+    /// The task that reads revocations, if a source is configured.
+    #[must_use]
+    pub fn task(&self) -> Option<Task> {
+        let source = self.0.config.revocations.clone()?;
         let http = self.0.http.clone();
-        self.0.revocations.start(workers, service, move |after| {
+        Some(self.0.revocations.task(move |after| {
             let (source, http) = (source.clone(), http.clone());
             async move { source.read(&http, &after).await }
-        });
+        }))
     }
 
-    /// Starts the worker `<service>.makers`, which ends what those made whose rights have ended, if a source of revocations is
-    /// configured.
-    pub fn follow_makers(&self, workers: &Workers, service: &str, made: impl Made) {
-        let Some(source) = self.0.config.revocations.clone() else { return };
-        let verifier = self.clone();
-        workers.spawn(format!("{service}.makers"), move |stop| {
-            let follower =
-                Follower { source: source.clone(), http: verifier.0.http.clone(), made: made.clone() };
-            let revocations = verifier.0.revocations.clone();
-            async move {
-                stop.run_until_cancelled(follower.run(&revocations)).await;
-                Ok(())
-            }
-        });
+    /// The task that ends the objects of makers whose rights have ended, if a source of revocations is configured.
+    pub fn makers_task(&self, made: impl Made) -> Option<Task> {
+        let source = self.0.config.revocations.clone()?;
+        let follower = Follower { source, http: self.0.http.clone(), made };
+        let parts = (follower, self.0.revocations.clone());
+        Some(Task::new("makers", Duty::Follow, &parts, |(follower, revocations)| async move {
+            follower.run(&revocations).await;
+            Ok(())
+        }))
     }
 
-    /// Adds the identity service, whose revocations are read, to the dependencies of the process.
+    /// Adds the identity service, as the source of revocations, to the dependencies of the process.
     pub fn report_to(&self, health: &Health) {
         if let Some(source) = &self.0.config.revocations {
             health.depends_on_service("identity", &self.0.http, &source.url);
@@ -271,7 +267,7 @@ impl Verifier {
         Some(verified.principal.clone())
     }
 
-    /// Returns the claims of a token whose signature, issuer, audience and times are valid. Revocations are not checked.
+    /// Returns the claims of a token with a valid signature, issuer and audience and valid times. Revocations are not checked.
     ///
     /// # Errors
     /// As [`Self::verify`].

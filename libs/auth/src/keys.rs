@@ -31,7 +31,7 @@ impl Keys {
     }
 }
 
-/// A key, and what is checked of tokens that it signed: algorithms of its own type alone are accepted.
+/// A key, and the checks of tokens that it signed: only algorithms of its own type are accepted.
 pub(crate) struct Key {
     id: Option<String>,
     pub(crate) decoding: DecodingKey,

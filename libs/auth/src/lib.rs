@@ -4,6 +4,7 @@
 
 mod api_key;
 mod caller;
+mod credentials;
 mod extract;
 mod internal;
 mod jwks;
@@ -15,10 +16,12 @@ mod rights_end;
 mod rsa;
 mod scope;
 mod session_secret;
+mod table;
 mod verified;
 
 pub use api_key::{API_KEY_PREFIX, ApiKey, session_of};
-pub use caller::{Caller, Callers, OnBehalf, SubjectToken};
+pub use caller::{Caller, OnBehalf, SubjectToken};
+pub use credentials::Callers;
 pub use extract::{Admin, AdminPerson, AuthState, HasAuth, Member, Person, User};
 pub use internal::{InternalRule, Subject, internal_rule};
 pub use jwks::{AuthConfig, ClaimNames, LEEWAY, Verifier};

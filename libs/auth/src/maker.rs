@@ -1,9 +1,10 @@
-//! Who has made what opens something: a credential, a link, a key, a webhook. It ends with its maker.
+//! Makers: the users and API keys that created credentials, links, keys and webhooks. These objects end with the rights
+//! of their maker.
 //!
-//! A service stores the [`Maker`] with each such thing, and implements [`Made`]. The worker of [`crate::Verifier::follow_makers`]
-//! asks the identity service about makers whom a revocation concerns, at once, and about all of them now and then, and has the
-//! service end what those made who may no longer make it. So nothing is missed while the identity service is away, and to ask
-//! again has no further effect.
+//! A service stores the [`Maker`] with each such object, and implements [`Made`]. The worker of
+//! [`crate::Verifier::makers_task`] asks the identity service about the makers in a revocation at once, and about all
+//! makers periodically. The service then ends the objects of makers who have lost the right to create them. So nothing
+//! is missed while the identity service is unavailable, and asking again has no further effect.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -22,22 +23,22 @@ use crate::{
     revocation::{Revocation, RevocationSource, Revocations},
 };
 
-/// Makers that one call asks about, at most.
+/// Maximum number of makers that one call asks about.
 pub const MAX_MAKERS: usize = 500;
 /// How often all makers are asked about.
 const PERIOD: Duration = Duration::from_secs(300);
-/// When makers are asked about again whom a revocation concerned: a request that was accepted before it may have made
-/// something after.
+/// When the makers of a revocation are checked again: a request that was accepted before it may have created something
+/// afterwards.
 const AGAIN: Duration = Duration::from_secs(60);
 /// Pause after an error.
 const RETRY: Duration = Duration::from_secs(5);
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A person, or an API key of theirs.
+/// A user, or an API key of the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Maker {
-    /// The user, who may write in the tenant.
+    /// The user, with the right to write in the tenant.
     pub user_id: UserId,
     /// The tenant in which it was made; null for what belongs to the user.
     pub tenant_id: Option<TenantId>,
@@ -46,7 +47,7 @@ pub struct Maker {
 }
 
 impl Principal {
-    /// Who makes what this request creates in the tenant of its token.
+    /// The maker of an object that this request creates in the tenant of its token.
     #[must_use]
     pub fn maker(&self) -> Maker {
         Maker {
@@ -56,14 +57,14 @@ impl Principal {
         }
     }
 
-    /// Who makes what this request creates for its user, in no tenant.
+    /// The maker of an object that this request creates for its user, in no tenant.
     #[must_use]
     pub fn maker_for_oneself(&self) -> Maker {
         Maker { tenant_id: None, ..self.maker() }
     }
 }
 
-/// Makers to be checked, 500 at most.
+/// Makers to check, at most 500.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MakerCheck {
@@ -71,11 +72,12 @@ pub struct MakerCheck {
     pub makers: Vec<Maker>,
 }
 
-/// What has become of makers.
+/// The results for makers.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct MakerStandings {
-    /// Since when each has been able to make things without a break: an account that is not disabled, in the tenant the role
-    /// `member` or `owner`, and the API key. Null for a maker who no longer can. In the order of the makers.
+    /// Since when each maker has had the right to write without interruption: an account that is not disabled, the role
+    /// `member` or `owner` in the tenant, and the API key. Null if the maker no longer has it. In the order of the
+    /// request.
     pub able_since: Vec<Option<Timestamp>>,
 }
 
@@ -84,20 +86,21 @@ pub struct MakerStandings {
 pub struct MadeBy {
     /// Who made it.
     pub maker: Maker,
-    /// Issue time of the token with which the oldest of it was made.
+    /// Issue time of the token with which the oldest of its objects was created.
     pub rights_at: Timestamp,
 }
 
-/// A maker whose rights have ended.
+/// A maker that has lost its rights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EndedMaker {
     /// Who.
     pub maker: Maker,
-    /// What was made with rights from before this time ends: since then the maker has new ones. None if all ends.
+    /// Objects that were created with rights from before this time end: the maker has had new rights since then. None
+    /// if all objects end.
     pub before: Option<Timestamp>,
 }
 
-/// Whose things are looked for.
+/// The makers of the objects to find.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Whom {
     /// Everybody's.
@@ -125,15 +128,17 @@ impl Whom {
     }
 }
 
-/// What a service has that ends with its makers. What was made by nobody known belongs to its tenant, and does not end.
+/// Objects of a service that end with their makers. Objects without a known maker belong to their tenant, and do not
+/// end.
 pub trait Made: Clone + Send + Sync + 'static {
-    /// Returns the makers of what exists.
+    /// Returns the makers of existing objects.
     fn makers(&self, whom: &Whom) -> impl Future<Output = anyhow::Result<Vec<MadeBy>>> + Send;
 
-    /// Ends what was made by `ended`. It may be called again.
+    /// Ends the objects of `ended`. It may be called again.
     fn end(&self, ended: &EndedMaker) -> impl Future<Output = anyhow::Result<()>> + Send;
 }
 
+#[derive(Clone)]
 pub(crate) struct Follower<M> {
     pub(crate) source: RevocationSource,
     pub(crate) http: reqwest::Client,
@@ -156,7 +161,7 @@ impl<M: Made> Follower<M> {
         }
     }
 
-    /// Looks at all makers, then at those whom revocations concern, until it is time to look at all again.
+    /// Checks all makers, then those in revocations, until it is time to check all again.
     async fn follow(&self, mut news: Receiver<Revocation>) -> anyhow::Result<()> {
         self.look(&Whom::all()).await?;
         let all_again = Instant::now() + PERIOD;

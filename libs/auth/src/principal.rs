@@ -98,7 +98,7 @@ pub struct Principal {
 }
 
 impl Principal {
-    /// Returns what the token grants, as far as it can be revoked.
+    /// Returns the revocable rights of the token.
     #[must_use]
     pub fn grant(&self) -> Grant {
         let tenant = self.tenant.map(|(tenant, _)| tenant);
@@ -112,7 +112,8 @@ impl Principal {
     /// session.
     pub fn person(&self) -> Result<SessionId, Problem> {
         if self.api_key.is_some() || self.scopes.is_some() {
-            let detail = "Only a person who has signed in may do this: no API key may, whatever its scopes.";
+            let detail =
+                "Only a person who has signed in may do this. API keys may not, whatever their scopes.";
             return Err(Problem::new(ProblemType::PersonRequired, detail));
         }
         self.session.ok_or_else(|| Problem::unauthenticated("The token belongs to no session."))
@@ -129,7 +130,7 @@ impl Principal {
                 "This needs the role {role:?} in the tenant; yours is {has:?}."
             ))
             .next("Ask an owner of the tenant to change your role.")),
-            None => Err(Problem::forbidden("Your token is for no tenant.")
+            None => Err(Problem::forbidden("Your token is not for a tenant.")
                 .next("Sign in with `tenant_id` of a tenant you are a member of.")),
         }
     }

@@ -1,7 +1,7 @@
 //! Rights that ended before the token that grants them expires.
 //!
-//! The identity service publishes each sign-out, each change of a membership, user or tenant that takes rights away. All
-//! services follow that feed and keep it in memory, so that a check costs no query.
+//! The identity service publishes each sign-out, and each change of a membership, user or tenant that removes rights.
+//! All services follow that feed and keep it in memory, so that a check needs no query.
 
 use std::{
     collections::HashMap,
@@ -16,7 +16,7 @@ use ids::{SessionId, TenantId, UserId};
 use jiff::{SignedDuration, Timestamp};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
-use service::Workers;
+use service::{Duty, Task};
 use tokio::{
     sync::{broadcast, watch},
     time::{Instant, sleep},
@@ -34,7 +34,7 @@ const NEWS: usize = 4096;
 const MIN_DELAY: Duration = Duration::from_millis(100);
 const MAX_DELAY: Duration = Duration::from_secs(2);
 
-/// Tokens that are refused: those that carry all of the given ids and were issued no later than the revocation.
+/// Revoked tokens: those that contain all of the given ids and were issued no later than the revocation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 pub struct Revocation {
     /// Tokens of this user.
@@ -62,7 +62,7 @@ fn default_grace_seconds() -> u32 {
     60
 }
 
-/// What a token or cookie grants, as far as it can be revoked.
+/// The revocable rights of a token or cookie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grant {
     /// The user.
@@ -101,7 +101,7 @@ pub struct Revocations(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    /// None: nothing is followed, and nothing is unknown.
+    /// None: no revocations are followed, and every grant is known to be valid.
     grace: Option<Duration>,
     state: RwLock<State>,
     changed: watch::Sender<()>,
@@ -156,7 +156,7 @@ impl Revocations {
         if current || young { Ok(()) } else { Err(Refused::Unknown) }
     }
 
-    /// Whether all revocations were read once, or none are followed: before, tokens are refused that are not young.
+    /// Whether all revocations were read once, or none are followed. Until then, older tokens are refused.
     ///
     /// # Errors
     /// Says what is waited for.
@@ -179,24 +179,19 @@ impl Revocations {
         }
     }
 
-    /// Starts the worker `<service>.revocations`, which applies what `read` returns. `read` takes a cursor, empty at
+    /// The task that applies what `read` returns. `read` takes a cursor, empty at
     /// first, and waits for changes after it, at most [`WAIT`].
-    pub fn start<R>(
-        &self,
-        workers: &Workers,
-        service: &str,
-        read: impl Fn(String) -> R + Clone + Send + Sync + 'static,
-    ) where
+    pub fn task<R>(&self, read: impl Fn(String) -> R + Clone + Send + Sync + 'static) -> Task
+    where
         R: Future<Output = anyhow::Result<Changes<Revocation>>> + Send + 'static,
     {
-        let revocations = self.clone();
-        workers.spawn(format!("{service}.revocations"), move |stop| {
-            let (revocations, read) = (revocations.clone(), read.clone());
+        Task::new("revocations", Duty::Follow, self, move |revocations| {
+            let read = read.clone();
             async move {
-                stop.run_until_cancelled(revocations.follow(read)).await;
+                revocations.follow(read).await;
                 Ok(())
             }
-        });
+        })
     }
 
     async fn follow<R>(&self, read: impl Fn(String) -> R)

@@ -1,13 +1,15 @@
-//! Scopes: which operations a token may call. A token without scopes may call all that its role allows.
+//! Scopes: which operations a token may call. A token without scopes may call every operation that its role allows.
 //!
-//! The scope of an operation follows from its method and path, by one table. Every service checks it with the token
+//! The scope of an operation follows from its method and path, by the list of services (`platform.toml`). Every service checks it with the token
 //! ([`crate::User`], [`crate::Member`], [`crate::Admin`]); `tests/scopes.rs` fails while a documented operation has none.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, str::FromStr, sync::LazyLock};
 
 use http::Method;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+
+use crate::table::{Table, fits};
 
 macro_rules! scopes {
     ($($(#[doc = $doc:literal])+ $variant:ident = $text:tt;)+) => {
@@ -157,102 +159,23 @@ impl FromStr for Scope {
     }
 }
 
-/// Paths below `/v1/` and below them, with the scopes to read and to write. `*` is any segment. The first that fits
-/// counts.
-const OPERATIONS: &[(&str, Scope, Scope)] = {
-    use Scope::{
-        AccountRead, AccountWrite, ApiKeysRead, ApiKeysWrite, AuditRead, CatalogueRead, InstancesRead,
-        InstancesWrite, JobsRead, JobsWrite, MembersRead, MembersWrite, PlatformRead, PlatformWrite,
-        StoragesRead, StoragesWrite, UsageRead,
-    };
-    &[
-        // a shell, although the WebSocket begins with GET
-        ("instances/*/terminal", InstancesWrite, InstancesWrite),
-        ("instances/quote", InstancesRead, InstancesRead),
-        ("instances", InstancesRead, InstancesWrite),
-        ("instance-operations", InstancesRead, InstancesWrite),
-        ("events", InstancesRead, InstancesWrite),
-        ("registry-credentials", InstancesRead, InstancesWrite),
-        ("ssh", InstancesRead, InstancesWrite),
-        ("ssh-sessions", InstancesRead, InstancesWrite),
-        // they let a person in
-        ("ssh-keys", AccountRead, AccountWrite),
-        ("storages", StoragesRead, StoragesWrite),
-        ("storage-operations", StoragesRead, StoragesWrite),
-        ("storage-events", StoragesRead, StoragesWrite),
-        ("storage-quota", StoragesRead, StoragesWrite),
-        ("jobs/quote", JobsRead, JobsRead),
-        ("jobs", JobsRead, JobsWrite),
-        ("job-batches", JobsRead, JobsWrite),
-        ("uploads", JobsRead, JobsWrite),
-        ("models", JobsRead, JobsWrite),
-        ("base-models", JobsRead, PlatformWrite),
-        ("mq-dead", JobsRead, JobsWrite),
-        // other ways in, which end with the API key with which they are created
-        ("mq-credentials", ApiKeysRead, ApiKeysWrite),
-        ("webhooks", JobsRead, ApiKeysWrite),
-        ("job-events", JobsRead, JobsWrite),
-        ("pools", JobsRead, PlatformWrite),
-        ("datacenters", CatalogueRead, PlatformWrite),
-        ("gpu-specs", CatalogueRead, PlatformWrite),
-        ("services", CatalogueRead, PlatformWrite),
-        ("storage-specs", CatalogueRead, PlatformWrite),
-        ("stock", CatalogueRead, PlatformWrite),
-        ("stock-events", CatalogueRead, PlatformWrite),
-        // besides, each service checks the scope of what it tells
-        ("stream", CatalogueRead, PlatformWrite),
-        ("usage", UsageRead, PlatformWrite),
-        ("job-usage", UsageRead, PlatformWrite),
-        ("quota", UsageRead, PlatformWrite),
-        ("budget", UsageRead, PlatformWrite),
-        ("audit", AuditRead, PlatformWrite),
-        ("instance-audit", AuditRead, PlatformWrite),
-        ("storage-audit", AuditRead, PlatformWrite),
-        ("job-audit", AuditRead, PlatformWrite),
-        ("tenants/*/members", MembersRead, MembersWrite),
-        ("tenants/*/invitations", MembersRead, MembersWrite),
-        ("tenants", MembersRead, PlatformWrite),
-        ("me", AccountRead, AccountWrite),
-        ("sessions", AccountRead, AccountWrite),
-        ("api-keys", ApiKeysRead, ApiKeysWrite),
-        ("users", PlatformRead, PlatformWrite),
-        ("signing-keys", PlatformRead, PlatformWrite),
-        ("tenant-operations", PlatformRead, PlatformWrite),
-        ("stock-operations", PlatformRead, PlatformWrite),
-        ("stock-units", PlatformRead, PlatformWrite),
-        ("stock-repairs", PlatformRead, PlatformWrite),
-        ("stock-capacity", PlatformRead, PlatformWrite),
-        ("platform", PlatformRead, PlatformWrite),
-        ("platform-audit", PlatformRead, PlatformWrite),
-        ("platform-instance-audit", PlatformRead, PlatformWrite),
-        ("platform-stock-audit", PlatformRead, PlatformWrite),
-        ("platform-storage-audit", PlatformRead, PlatformWrite),
-        ("platform-budgets", PlatformRead, PlatformWrite),
-        ("platform-instances", PlatformRead, PlatformWrite),
-        ("platform-isolation", PlatformRead, PlatformWrite),
-        ("platform-job-audit", PlatformRead, PlatformWrite),
-        ("platform-job-usage", PlatformRead, PlatformWrite),
-        ("platform-pools", PlatformRead, PlatformWrite),
-        ("platform-quotas", PlatformRead, PlatformWrite),
-        ("platform-ssh-sessions", PlatformRead, PlatformWrite),
-        ("platform-storage-quotas", PlatformRead, PlatformWrite),
-        ("platform-storages", PlatformRead, PlatformWrite),
-        ("platform-usage", PlatformRead, PlatformWrite),
-    ]
-};
+static OPERATIONS: LazyLock<Table<[Scope; 2]>> = LazyLock::new(|| {
+    let known = |text: &String| text.parse().expect("platform.toml: a path needs known scopes");
+    let paths = platform::services().iter().flat_map(|service| &service.paths);
+    Table::new(paths.map(|(path, scopes)| (path.as_str(), scopes.each_ref().map(known))))
+});
 
-/// Returns the scope that an operation needs; none if the table has no such path.
+/// Returns the scope that an operation needs; none if no service has the path.
 #[must_use]
 pub fn required_scope(method: &Method, path: &str) -> Option<Scope> {
-    let path = path.strip_prefix("/v1/")?;
-    let (_, read, write) = OPERATIONS.iter().find(|(pattern, ..)| fits(pattern, path))?;
-    Some(if method.is_safe() { *read } else { *write })
+    let [read, write] = *OPERATIONS.find(path.strip_prefix("/v1/")?)?;
+    Some(if method.is_safe() { read } else { write })
 }
 
-/// What opens the platform by another way than its API, and is made by an operation below a path.
+/// A credential that opens the platform by another way than its API, created by an operation below a path.
 struct WayIn {
     path: &'static str,
-    /// What it can do: an API key that makes it needs this as well.
+    /// The scope that it grants: an API key that creates it needs this as well.
     scope: Option<Scope>,
     /// Whether its requests do not pass the gateway, which counts those of an API key.
     uncounted: bool,
@@ -268,7 +191,7 @@ const WAYS_IN: &[WayIn] = &[
     WayIn { path: "storages/*/credentials", scope: None, uncounted: true },
 ];
 
-/// What an API key needs besides [`required_scope`] to make something that opens the platform.
+/// The requirements on an API key, in addition to [`required_scope`], to create a credential.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Making {
     /// A further scope.
@@ -277,17 +200,11 @@ pub(crate) struct Making {
     pub(crate) unlimited: bool,
 }
 
-/// Returns what an API key needs so that what it makes can do no more than the key.
+/// Returns the requirements on an API key, so that a created credential can do no more than the key.
 pub(crate) fn making(method: &Method, path: &str) -> Making {
     let path = path.strip_prefix("/v1/").filter(|_| !method.is_safe() && method != Method::DELETE);
     let way_in = path.and_then(|path| WAYS_IN.iter().find(|way_in| fits(way_in.path, path)));
     way_in.map_or(Making::default(), |way_in| Making { scope: way_in.scope, unlimited: way_in.uncounted })
-}
-
-/// Whether a path is that of a pattern, or below it. `*` is any segment.
-pub(crate) fn fits(pattern: &str, path: &str) -> bool {
-    let mut segments = path.split('/');
-    pattern.split('/').all(|wanted| segments.next().is_some_and(|found| wanted == "*" || wanted == found))
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ pub fn session_cookie_name(https: bool) -> &'static str {
     if https { "__Host-atelier_session" } else { "atelier_console" }
 }
 
-/// Name of the cookie with which a browser ends the sign-in that it began.
+/// Name of the cookie with which a browser completes the sign-in that it began.
 #[must_use]
 pub fn sign_in_cookie_name(https: bool) -> &'static str {
     if https { "__Host-atelier_sign_in" } else { "atelier_sign_in" }

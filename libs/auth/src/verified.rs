@@ -9,7 +9,7 @@ use quick_cache::sync::Cache;
 
 use crate::principal::Principal;
 
-/// Tokens that are remembered, about 300 bytes each.
+/// Maximum number of cached tokens, about 300 bytes each.
 const CAPACITY: usize = 100_000;
 
 /// SHA-256 of a whole token: two tokens that differ anywhere are different.
@@ -28,7 +28,7 @@ impl TokenHash {
 #[derive(Debug)]
 pub(crate) struct Verified {
     pub(crate) principal: Principal,
-    /// Number of the key set whose key verified it.
+    /// Number of the key set that verified it.
     pub(crate) keys: u64,
 }
 

@@ -65,8 +65,7 @@ async fn what_was_made_ends_with_the_member_the_user_and_the_key() {
     things.make(early);
     issuer.revoke(Revocation { user_id: Some(early.user_id), ..Revocation::default() });
     let verifier = issuer.auth().verifier;
-    verifier.start(&process.workers, "test");
-    verifier.follow_makers(&process.workers, "test", things.clone());
+    process.workers.start("test", verifier.task().into_iter().chain(verifier.makers_task(things.clone())));
     things.are_left(&[member, user, by_key, stays]).await;
 
     issuer.revoke(Revocation { session_id: Some(session_of(key)), ..Revocation::default() });

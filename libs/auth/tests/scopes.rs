@@ -152,5 +152,5 @@ fn every_documented_operation_has_a_scope() {
         }
     }
     assert!(checked > 100, "{checked}");
-    assert!(without.is_empty(), "no scope in libs/auth/src/scope.rs: {without:?}");
+    assert!(without.is_empty(), "not in platform.toml: {without:?}");
 }

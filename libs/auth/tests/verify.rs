@@ -305,7 +305,7 @@ async fn ten_thousand_checks_cost_no_request() {
     config.revocations.as_mut().unwrap().url = testkit::serve(feed).await;
     let verifier = Verifier::new(config, reqwest::Client::new());
     let process = service::Process::default();
-    verifier.start(&process.workers, "test");
+    process.workers.start("test", verifier.task());
     let token = issuer.user(TenantId::new(), Role::Owner);
     testkit::eventually("the feed is followed", async || (reads.load(Ordering::SeqCst) == 2).then_some(()))
         .await;
@@ -321,7 +321,7 @@ async fn a_revoked_token_is_refused_within_a_second() {
     let issuer = Issuer::start().await;
     let verifier = Verifier::new(issuer.config(), reqwest::Client::new());
     let process = service::Process::default();
-    verifier.start(&process.workers, "test");
+    process.workers.start("test", verifier.task());
     let claims = issuer.claims(Some((TenantId::new(), Role::Owner)), false);
     let token = issuer.sign(&claims);
     verifier.verify(&token).await.unwrap();

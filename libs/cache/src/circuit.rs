@@ -1,4 +1,4 @@
-//! When a store that does not answer is asked again.
+//! The circuit breaker: when a store that does not answer is tried again.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -7,13 +7,14 @@ use std::{
 
 use tokio::time::Instant;
 
-/// How long the store is left alone after an answer that did not come: first so long, and twice as long after each further one, up to
-/// [`PAUSE`]. A machine that was busy for a moment costs a moment.
+/// How long the store is not used after a missing answer: first this time, then twice as long after each further one,
+/// up to [`PAUSE`]. So a machine that is busy for a moment causes a short pause only.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
-/// How long at most.
+/// The longest pause.
 pub const PAUSE: Duration = Duration::from_secs(1);
 
-/// Keeps calls from a store that does not answer. Open after a failure, until a call gets an answer: one tries in each pause, which grows.
+/// Stops calls to a store that does not answer. Open after a failure, until a call gets an answer: one call tries per
+/// pause, and the pauses grow.
 #[derive(Debug, Default)]
 pub struct Circuit(Mutex<Option<Open>>);
 

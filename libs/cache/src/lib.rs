@@ -1,12 +1,12 @@
-//! What may be forgotten at any time: values that the replicas of a service share in a Valkey or Redis where one is configured, and that
-//! each process keeps in its memory otherwise. It is the source of nothing: whoever asks for a value reads it elsewhere when the answer
-//! is none, and an answer is none whenever there is doubt.
+//! A cache: values that the replicas of a service share in a Valkey or Redis if one is configured, and that each
+//! process keeps in memory otherwise. Values can be lost at any time and are never the only source: on a miss, the
+//! caller reads elsewhere, and any doubt about a value is a miss.
 //!
-//! - A call takes [`TIMEOUT`] at most. After one that failed, the store is left alone for a moment, then one call tries it again; after each
-//!   further failure for longer, up to [`PAUSE`].
-//! - Everything has a life. Memory is bounded; a Valkey is bounded by its own `maxmemory`.
-//! - In a Valkey, values are encrypted with the service's key and bound to the name under which they are stored: bytes that were damaged,
-//!   made up, or copied from another name are no value. Names contain ids and hashes, never a secret.
+//! - A call takes at most [`TIMEOUT`]. After a failed call, the store is not used for a moment, then one call tries it
+//!   again; the pause grows with each further failure, up to [`PAUSE`].
+//! - Every value expires. Memory is bounded; a Valkey is bounded by its own `maxmemory`.
+//! - In a Valkey, values are encrypted with the service's key and bound to the name under which they are stored:
+//!   damaged, forged or moved bytes count as a miss. Names contain ids and hashes, never a secret.
 
 mod circuit;
 mod memory;
@@ -56,7 +56,7 @@ enum Store {
     Memory(Memory),
 }
 
-/// What becomes of a value that is looked for or stored.
+/// The outcome of reading or storing a value.
 const OUTCOMES: [&str; 4] = ["hit", "miss", "stored", "failed"];
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -75,7 +75,7 @@ fn register(metrics: &Metrics) -> Family<Labels, Counter> {
     metrics.register(|registry| {
         registry.register(
             "cache_requests",
-            "Values that were looked for or stored in the cache, by outcome: hit, miss, stored, failed (no answer in time, or left alone after that)",
+            "Reads and writes of the cache, by outcome: hit, miss, stored, failed (no answer in time, or not tried after a failure)",
             &["area", "outcome"],
             requests.clone(),
         );
@@ -167,7 +167,8 @@ impl Area {
             .collect()
     }
 
-    /// Stores a value for this long. Returns whether it is stored; if not, it may be, and an earlier one may be there as well.
+    /// Stores a value for this long. Returns whether that is confirmed; if not, either the new or an earlier value may
+    /// be stored.
     pub async fn put(&self, key: &str, value: &impl Serialize, life: Duration) -> bool {
         let Ok(bytes) = serde_json::to_vec(value) else { return false };
         let name = self.name_of(key);

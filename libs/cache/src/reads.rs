@@ -1,8 +1,8 @@
-//! Answers to reads, until what they were read from changes.
+//! Cached answers to reads, valid until their source changes.
 //!
-//! Each answer carries the generation in which it was read, and counts while that is the present one. A generation is named before the
-//! read begins, and a change begins another after its commit: an answer that was read before a change and stored after it does not count.
-//! If the change cannot tell the store, an answer ends with its life.
+//! Each answer carries the generation in which it was read, and is valid while that generation is current. The
+//! generation is read before the answer, and a change starts a new one after its commit: an answer that was read before
+//! a change and stored after it is not valid. If a change cannot reach the store, answers expire.
 
 use std::time::Duration;
 
@@ -12,16 +12,16 @@ use uuid::Uuid;
 
 use crate::{Area, Cache};
 
-/// Life of an answer that replicas share: how old one can be after a change of which the store was not told.
+/// Lifetime of an answer that replicas share: its maximum age after a change that did not reach the store.
 pub const LIFE: Duration = Duration::from_secs(5);
-/// Life of an answer in memory: how old one can be after a change by another replica.
+/// Lifetime of an answer in memory: its maximum age after a change by another replica.
 pub const LOCAL_LIFE: Duration = Duration::from_secs(1);
-/// Life of a generation, far above that of an answer.
+/// Lifetime of a generation, much longer than that of an answer.
 const GENERATION_LIFE: Duration = Duration::from_secs(3600);
-/// The key of the present generation: no hash.
+/// The key of the current generation, which is not hashed.
 const GENERATION: &str = "generation";
 
-/// Answers that all readers may have, to reads of what changes together.
+/// Cached answers for all readers, to reads of data that changes together.
 #[derive(Clone)]
 pub struct Reads {
     area: Area,
@@ -41,7 +41,7 @@ impl Reads {
         Self { area: cache.area(name), life: if cache.is_shared() { LIFE } else { LOCAL_LIFE } }
     }
 
-    /// Returns the answer to `question`: one that is known, or else that of `read`, which is remembered unless it is an error.
+    /// Returns the answer to `question`: the cached one, or else that of `read`, which is cached unless it is an error.
     ///
     /// # Errors
     /// That of `read`.
@@ -88,7 +88,7 @@ impl Reads {
         }
     }
 
-    /// Forgets all answers: what they were read from has changed.
+    /// Invalidates all answers, because their source has changed.
     pub async fn changed(&self) {
         self.begin_generation().await;
     }

@@ -21,7 +21,7 @@ const WRITE: Duration = Duration::from_secs(30);
 /// Longer than a healthy watch can be silent: the API server ends each watch earlier.
 const READ: Duration = Duration::from_secs(330);
 
-/// What [`Clusters::checks`] does for a cluster.
+/// The check of [`Clusters::checks`] for a cluster.
 type Check = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
 
 /// How to reach a cluster.
@@ -151,7 +151,8 @@ impl Clusters {
         self.clients(name).await.map(|clients| clients.streams)
     }
 
-    /// Checks that the cluster's API server answers. An error of it is an answer only if it can serve others.
+    /// Checks that the cluster's API server answers. An error response counts as an answer only if the server can serve
+    /// other requests.
     ///
     /// # Errors
     /// Says why it does not, without its credentials.

@@ -7,22 +7,21 @@
 mod cluster;
 pub mod names;
 mod quantity;
-mod reason;
 mod storage;
 mod unit;
 
 pub use cluster::{ClusterConfig, ClusterError, Clusters};
 pub use quantity::{InvalidQuantity, Quantity};
-pub use reason::{
-    DownloadReason, FailureReason, HeldReason, InstanceReason, RunEndReason, StorageReason, TenantCodeReason,
-};
 pub use storage::{
     AccessMode, Download, DownloadPhase, DownloadStatus, GpuStorage, GpuStorageSpec, GpuStorageStatus,
     StoragePhase,
 };
 pub use unit::{
-    Allocation, EnvVar, Gpu, GpuUnit, GpuUnitSpec, GpuUnitStatus, Instance, InstanceStatus, LastFailure,
-    Port, Protocol, Resources, Run, Trust, UnitState, Volume,
+    Allocation, EnvVar, Gpu, GpuUnit, GpuUnitSpec, GpuUnitStatus, Instance, Port, Resources, Volume,
+};
+pub use units::{
+    DownloadReason, FailureReason, HeldReason, InstanceReason, InstanceStatus, LastFailure, Protocol, Run,
+    RunEndReason, StorageReason, TenantCodeReason, Trust, UnitState,
 };
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{

@@ -28,7 +28,7 @@ pub const TOPOLOGY_BOUND: &str = "atelier.dev/bound-by-operator";
 
 /// Label on pods, resource claims, namespaces and volumes: the name of the unit that they belong to.
 pub const LABEL_UNIT: &str = "atelier.dev/unit";
-/// Label on guards and barriers: the name of the unit whose place they are about.
+/// Label on guards and barriers: the name of the unit that has the place.
 pub const LABEL_GUARDS: &str = "atelier.dev/guards";
 /// Label on pods: the instance's name (`inst-…`).
 pub const LABEL_INSTANCE: &str = "atelier.dev/instance";
@@ -75,7 +75,7 @@ pub const ANNOTATION_TRACEPARENT: &str = "atelier.dev/traceparent";
 pub const CONDITION_HELD: &str = "Held";
 /// Condition of a unit: whether the readiness probe of the instance's pod passes.
 pub const CONDITION_INSTANCE_READY: &str = "InstanceReady";
-/// Condition of a unit: whether it runs code of tenants, by the cluster's policy and what the cluster has for it.
+/// Condition of a unit: whether it runs code of tenants, by the cluster's policy and its runtimes.
 pub const CONDITION_TENANT_CODE: &str = "TenantCode";
 /// Condition of a storage: whether its volume can be mounted.
 pub const CONDITION_BOUND: &str = "Bound";

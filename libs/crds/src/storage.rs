@@ -74,7 +74,7 @@ pub struct Download {
     pub secret_name: String,
 }
 
-/// How far an attempt at a download is.
+/// Progress of an attempt at a download.
 #[derive(Serialize, Deserialize, schemars::JsonSchema, Clone, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 pub struct DownloadStatus {

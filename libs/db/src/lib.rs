@@ -12,6 +12,7 @@ pub mod lease;
 mod metrics;
 mod notifications;
 pub mod queue;
+mod retention;
 mod surplus;
 
 use std::{sync::Arc, time::Duration};
@@ -25,7 +26,7 @@ use service::{
 };
 use sqlx::{
     AssertSqlSafe, Connection, PgConnection, PgPool, Postgres, Transaction,
-    migrate::Migrator,
+    migrate::{MigrateError, Migrator},
     postgres::{PgConnectOptions, PgPoolOptions},
 };
 
@@ -66,7 +67,7 @@ pub struct DbConfig {
     /// Largest number of connections of each pool. One more, or two for a moment, listens to notifications.
     #[serde(default = "default_connections")]
     pub max_connections: u32,
-    /// Longest time in seconds until work is found of which no notification told (default 60).
+    /// Longest time in seconds until work without a notification is found (default 60).
     #[serde(default = "default_heal")]
     pub heal_seconds: u32,
 }
@@ -103,22 +104,31 @@ impl DbConfig {
     /// Applies the missing migrations to the service's schema, as its owner.
     ///
     /// # Errors
-    /// If the owner's password is not configured, or a migration fails.
+    /// If the owner's password is not configured, the schema has migrations that are not among these, or one fails.
     pub async fn migrate(&self, service: &'static str, migrations: &Migrator) -> anyhow::Result<()> {
         let password = self
             .owner_password
             .as_ref()
             .ok_or_else(|| anyhow::anyhow!("`migrate` needs database.owner_password"))?;
         let mut conn = PgConnection::connect_with(&self.options(service, "owner", password)?).await?;
-        migrations.run_direct(None, &mut conn, false).await?;
+        migrations.run_direct(None, &mut conn, false).await.map_err(|error| match error {
+            MigrateError::VersionMissing(version) | MigrateError::VersionMismatch(version) => anyhow::anyhow!(
+                "the schema {service} cannot be migrated: its migration {version} is not one of this program's. It was made \
+                 by a later release, or before the first one"
+            ),
+            other => other.into(),
+        })?;
         conn.close().await?;
         Ok(())
     }
 }
 
-/// The pools of one service.
+/// The pools of one service. Clones share them.
 #[derive(Debug, Clone)]
-pub struct Db {
+pub struct Db(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
     app: PgPool,
     worker: PgPool,
     listener: Listener,
@@ -150,20 +160,20 @@ impl Db {
         let (worker, worker_needs) = pool("worker", &config.worker_password, config.max_connections)?;
         // a second one while a lost one is closed
         let (listeners, _) = pool("worker", &config.worker_password, 2)?;
-        Ok(Self {
+        Ok(Self(Arc::new(Inner {
             app,
             worker,
             listener: Listener::new(listeners),
             heal: Duration::from_secs(config.heal_seconds.max(1).into()),
             _needs: [app_needs, worker_needs],
             metrics: PoolMetrics::default(),
-        })
+        })))
     }
 
     /// Registers the metrics of the pools, and Postgres as a dependency of the process.
     pub fn register(&self, metrics: &Metrics) {
-        let pools = [(Pool::App, &self.app), (Pool::Worker, &self.worker)];
-        metrics.register(|registry| self.metrics.register(registry, &pools));
+        let pools = [(Pool::App, &self.0.app), (Pool::Worker, &self.0.worker)];
+        metrics.register(|registry| self.0.metrics.register(registry, &pools));
         let db = self.clone();
         Health::of(metrics).depends_on("postgres", DependencyKind::Postgres, move || {
             let db = db.clone();
@@ -219,17 +229,17 @@ impl Db {
     /// # Errors
     /// If the database fails.
     pub async fn listen(&self, channel: &'static str) -> sqlx::Result<Notifications> {
-        self.listener.listen(channel).await
+        self.0.listener.listen(channel).await
     }
 
-    /// Takes a lock of the service, if no process has it. It ends with the [`Lock`], or with the connection that listens to
-    /// notifications: when this process is gone, another can have it at once. So what it guards has to be right even if two do it
-    /// for a moment.
+    /// Takes a lock of the service, if no process has it. It ends with the [`Lock`], or with the connection that
+    /// listens to notifications: when this process is gone, another can have it at once. The guarded work must
+    /// therefore tolerate two processes for a moment.
     ///
     /// # Errors
     /// If the database fails.
     pub async fn lock(&self, name: &str) -> sqlx::Result<Option<Lock>> {
-        self.listener.lock(name).await
+        self.0.listener.lock(name).await
     }
 
     /// Checks that the database answers.
@@ -237,24 +247,24 @@ impl Db {
     /// # Errors
     /// If it does not.
     pub async fn ping(&self) -> sqlx::Result<()> {
-        let asked = sqlx::query("select 1").execute(&self.app);
+        let asked = sqlx::query("select 1").execute(&self.0.app);
         let answer = tokio::time::timeout(PING_TIMEOUT, asked).await;
-        self.metrics.answered(matches!(answer, Ok(Ok(_))));
+        self.0.metrics.answered(matches!(answer, Ok(Ok(_))));
         answer.map_or(Err(sqlx::Error::PoolTimedOut), |answer| answer.map(drop))
     }
 
-    /// Begins a transaction, in a task of its own: sqlx 0.9 returns a connection to the pool with an open transaction if a
-    /// `begin` is dropped half way, as that of a request whose client disconnects. Statements that others then execute on
-    /// it would never be committed, and keep their locks.
+    /// Begins a transaction in a separate task: sqlx 0.9 returns a connection to the pool with an open transaction if a
+    /// `begin` is dropped before it completes, for example when a client disconnects. Statements that others then
+    /// execute on it would never be committed, and keep their locks.
     ///
     /// The setting of the caller is sent with the `begin`, in one round trip. Its value is an id or a constant. A connection that was lost
     /// since it was released is replaced by another: nothing was done on it.
     async fn begin(&self, pool: Pool, caller: Option<(&str, String)>) -> sqlx::Result<Tx> {
         let connections = match pool {
-            Pool::App => self.app.clone(),
-            Pool::Worker => self.worker.clone(),
+            Pool::App => self.0.app.clone(),
+            Pool::Worker => self.0.worker.clone(),
         };
-        let metrics = self.metrics.clone();
+        let metrics = self.0.metrics.clone();
         let set = caller.map(|(name, value)| format!("; select set_config('{name}', '{value}', true)"));
         let statement = format!("begin{}", set.unwrap_or_default());
         let begin = async move {
@@ -270,21 +280,21 @@ impl Db {
         begun.await.unwrap_or(Err(sqlx::Error::WorkerCrashed))
     }
 
-    /// Longest time until work is looked for of which no notification told.
+    /// Longest time between two searches for work without a notification.
     #[must_use]
     pub fn heal(&self) -> Duration {
-        self.heal
+        self.0.heal
     }
 
     /// Closes the pools once open transactions have ended.
     pub async fn close(&self) {
-        self.listener.close().await;
-        self.app.close().await;
-        self.worker.close().await;
+        self.0.listener.close().await;
+        self.0.app.close().await;
+        self.0.worker.close().await;
     }
 }
 
-/// Whether a connection has ended, of itself or because Postgres said so.
+/// Whether a connection has ended, by itself or by a message of Postgres.
 fn is_lost(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(_) | sqlx::Error::Protocol(_) => true,

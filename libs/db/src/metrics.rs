@@ -21,7 +21,8 @@ use crate::queue;
 
 const CONNECTIONS: (&str, &str) =
     ("db_client_connection_count", "Connections to Postgres, by pool and state (idle, used)");
-const LIMIT: (&str, &str) = ("db_client_connection_max", "The most connections to Postgres, by pool");
+const LIMIT: (&str, &str) =
+    ("db_client_connection_max", "Maximum number of connections to Postgres, by pool");
 /// Upper bounds of the buckets of waits, in seconds.
 const BUCKETS: [f64; 10] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0];
 
@@ -140,7 +141,7 @@ impl PoolMetrics {
     }
 }
 
-/// The pools, which are asked for their size when they are scraped.
+/// The pools, whose sizes are read at each scrape.
 #[derive(Debug, Clone)]
 struct Sizes(Vec<(Pool, PgPool)>);
 

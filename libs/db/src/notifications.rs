@@ -1,5 +1,5 @@
-//! Notifications: one connection of a process listens to all channels that its workers wait on. It also has the locks of the
-//! process: they cost no writes, and are free at once when the process is gone.
+//! Notifications: one connection of a process listens to all channels that its workers wait on. It also holds the locks
+//! of the process, which need no writes and are released as soon as the process ends.
 
 use std::{collections::HashMap, convert::Infallible, sync::Arc};
 
@@ -20,7 +20,7 @@ enum Heard {
     Failed(Arc<sqlx::Error>),
 }
 
-/// What the connection is asked for.
+/// Requests to the connection.
 #[derive(Debug)]
 enum Request {
     /// The notifications of a channel.
@@ -78,8 +78,8 @@ impl Listener {
 pub struct Notifications(broadcast::Receiver<Heard>);
 
 impl Notifications {
-    /// Waits for the next notification, and returns its payload. None if some may have been lost: the connection was made
-    /// anew, or the receiver was too slow. May be dropped while it waits: nothing is lost then.
+    /// Waits for the next notification, and returns its payload. None if some may have been lost: the connection was
+    /// re-established, or the receiver was too slow. Cancel safe.
     ///
     /// # Errors
     /// If the connection is lost and cannot be made at once. The channel is then listened to no more.

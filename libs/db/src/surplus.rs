@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 /// Idle connections that are kept.
 const SPARE: usize = 2;
-/// More are kept for this long after there were fewer.
+/// How long further connections are kept after fewer were needed.
 const KEPT: Duration = Duration::from_secs(10);
 
 /// When the connections of a pool were last needed.

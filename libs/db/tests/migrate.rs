@@ -65,3 +65,25 @@ async fn a_transaction_is_in_the_scope_of_its_caller() {
     act_for(&mut tx, id).await.unwrap();
     assert_eq!(scope(&mut tx).await, (tenant, Some("on".to_owned())));
 }
+
+/// Neither a later release's schema nor one whose migrations were replaced is touched.
+#[tokio::test]
+async fn a_schema_with_other_migrations_is_refused() {
+    let migration = |version, sql| {
+        let text = SqlStr::from_static(sql);
+        Migration::new(version, Cow::Borrowed("a table"), MigrationType::Simple, text, false)
+    };
+    let first = || migration(1, "create table first ()");
+    let second = || migration(2, "create table second ()");
+    let database = TestDb::new();
+    let applied = Migrator::with_migrations(vec![first(), second()]);
+    let config = database.service("stock", &applied).await;
+    let replaced = vec![migration(1, "create table other ()"), second()];
+    for (version, others) in [(2, vec![first()]), (1, replaced)] {
+        let refused =
+            config.migrate("stock", &Migrator::with_migrations(others)).await.unwrap_err().to_string();
+        let expected = format!("its migration {version} is not one of this program's");
+        assert!(refused.contains(&expected), "{refused}");
+    }
+    config.migrate("stock", &applied).await.unwrap();
+}

@@ -76,7 +76,7 @@ impl World {
     {
         let process = Process::default();
         let queue = self.queue(settings, &process);
-        queue.start(&process.workers, "test", reconcile);
+        process.workers.start("test", queue.tasks("jobs", reconcile));
         (process, queue)
     }
 
@@ -197,13 +197,13 @@ async fn what_is_enqueued_during_a_reconcile_is_reconciled_again() {
     world.enqueue(row).await;
     gate.add_permits(1);
     reaches(2).await;
-    queue.poke(row);
+    queue.wake(row);
     gate.add_permits(1);
     reaches(3).await;
     gate.add_permits(1);
-    // idle and not due: a poke reconciles it all the same
+    // idle and not due: a wake-up reconciles it all the same
     eventually("the row is released", async || {
-        queue.poke(row);
+        queue.wake(row);
         (started.load(Ordering::SeqCst) >= 4).then_some(())
     })
     .await;
@@ -243,7 +243,11 @@ async fn a_poison_row_is_retried_with_backoff_and_delays_no_other() {
     );
     let metrics = process.metrics.text();
     assert!(metrics.contains("queue_reconciles_total{queue=\"jobs\",result=\"failed\"} 7"), "{metrics}");
-    assert_eq!(process.workers.status("test.queue"), Some((true, 0)), "the worker itself has not failed");
+    assert_eq!(
+        process.workers.status("test.jobs.reconcile"),
+        Some((true, 0)),
+        "the worker itself has not failed"
+    );
     end(process).await;
 }
 
@@ -341,10 +345,11 @@ async fn the_rows_of_a_killed_replica_are_taken_over() {
     doomed.spawn(async move {
         let (process, db) = (Process::default(), Db::connect("stock", &config).unwrap());
         let queue: Queue<InstanceId> = Queue::new(&db, JOBS, World::settings(), &process.metrics);
-        queue.start(&process.workers, "test", move |_| {
+        let tasks = queue.tasks("jobs", move |_| {
             count.fetch_add(1, Ordering::SeqCst);
             std::future::pending()
         });
+        process.workers.start("test", tasks);
         process.shutdown.token().cancelled().await;
     });
     world.insert(&[row], "uk-1", true).await;
@@ -394,7 +399,7 @@ async fn a_row_is_reconciled_again_when_it_asked_for_it() {
 }
 
 #[tokio::test]
-async fn a_row_that_is_poked_while_it_runs_is_reconciled_again() {
+async fn a_row_that_is_woken_while_it_runs_is_reconciled_again() {
     let world = World::new().await;
     let row = ids(1);
     let (gate, begun) = (Arc::new(Semaphore::new(0)), Arc::new(AtomicUsize::new(0)));
@@ -411,8 +416,8 @@ async fn a_row_that_is_poked_while_it_runs_is_reconciled_again() {
     });
     world.insert(&row, "uk", true).await;
     eventually("it runs", async || (begun.load(Ordering::SeqCst) == 1).then_some(())).await;
-    queue.poke(row[0]);
-    // the poke has been seen when this row runs too
+    queue.wake(row[0]);
+    // the wake-up has been seen when this row runs too
     let other = ids(1);
     world.insert(&other, "uk", true).await;
     eventually("the other runs", async || (begun.load(Ordering::SeqCst) == 2).then_some(())).await;
@@ -424,7 +429,7 @@ async fn a_row_that_is_poked_while_it_runs_is_reconciled_again() {
 }
 
 #[tokio::test]
-async fn more_rows_are_poked_than_there_are_slots() {
+async fn more_rows_are_woken_than_there_are_slots() {
     let world = World::new().await;
     let rows = ids(9);
     world.insert(&rows, "uk", false).await;
@@ -435,7 +440,7 @@ async fn more_rows_are_poked_than_there_are_slots() {
         *counted.lock().unwrap().entry(leased.key).or_default() += 1;
         async { Ok(Outcome::Done) }
     });
-    rows.iter().for_each(|row| queue.poke(*row));
+    rows.iter().for_each(|row| queue.wake(*row));
     eventually("all are reconciled", async || (counts.lock().unwrap().len() == 9).then_some(())).await;
     world.quiet().await;
     assert!(counts.lock().unwrap().values().all(|count| *count == 1), "each once: {counts:?}");

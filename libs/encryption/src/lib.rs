@@ -163,7 +163,7 @@ mod tests {
         assert!(without_old.renew(&encrypted, "here").is_err());
     }
 
-    /// What replicas of earlier releases have encrypted is decrypted.
+    /// Stored data stays readable.
     #[test]
     fn the_derivation_of_keys_does_not_change() {
         let bytes = STANDARD.decode("AAECAwQFBgcICQoLj/MmnljgNynepQDm+zmZfFddqIzHwA==").unwrap();

@@ -1,15 +1,18 @@
-//! Streams of the events of an outbox ([`feed`]), as server-sent events.
+//! Streams of events, as server-sent events: where they start, how they stay open and end ([`Stream`]), and how one reader per replica
+//! wakes all of them ([`Watched`]). And complete ones ([`Events`]) of an outbox ([`feed`]):
 //!
-//! Triggers write the events, in the transaction of the change. A payload is the event as it is shown: its `type` names it, and an
-//! event of a tenant has a `tenant_id`. Row-level security decides what a reader sees. The table has besides the columns of an
-//! outbox what its policies need.
+//! Triggers write the events, in the transaction of the change. A payload is the event as it is shown: its `type` names
+//! it, and an event of a tenant has a `tenant_id`. Row-level security decides what a reader sees. In addition to the
+//! columns of an outbox, the table has those that its policies need.
 //!
-//! Nothing is notified, as that would make commits wait for each other: while there are streams, each replica reads twice a
-//! second whose events there are, whatever the number of streams.
+//! There are no notifications, because they would make commits wait for each other: while streams are open, each
+//! replica reads twice a second which tenants have new events, whatever the number of streams.
 
+mod follow;
 mod hub;
 mod position;
 mod stream;
+mod watched;
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,16 +24,21 @@ use feed::Outbox;
 use ids::{TenantId, UserId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use service::{Round, Streams, Workers, event_stream};
+use service::{Duty, Round, Streams, Task, event_stream};
 use tokio_util::sync::CancellationToken;
 use utoipa::{IntoParams, ToSchema};
 
 use hub::Hub;
-use position::Start;
+use position::{Position, position};
 use stream::Follower;
+
+pub use follow::{End, Source, Start, Stream, message};
+pub use watched::{Subscription, Watched};
 
 /// Streams of a tenant, or of a user without one, that are open at a time in one replica.
 const STREAMS: u32 = 64;
+/// Interval of the comments that keep an idle stream open.
+const HEARTBEAT: Duration = Duration::from_secs(15);
 /// A client that reads nothing for this time is disconnected.
 const SLOW_READER: Duration = Duration::from_secs(30);
 /// How often old events are deleted.
@@ -45,8 +53,8 @@ const MARGIN: Duration = Duration::from_secs(3600);
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct StreamQuery {
-    /// Where the stream begins: after this `id` of a server-sent event, or `latest` for new events only. The header `Last-Event-ID`
-    /// comes first. Without either it begins with the oldest event that is kept.
+    /// Start of the stream: after this `id` of a server-sent event, or `latest` for new events only. The header
+    /// `Last-Event-ID` takes precedence. Without both, it starts with the oldest event that is kept.
     after: Option<String>,
 }
 
@@ -55,11 +63,11 @@ pub struct StreamQuery {
 pub struct OperationChanged {
     /// When it was recorded.
     pub time: Timestamp,
-    /// The operation, as it was then.
+    /// The operation at the time of the event.
     pub operation: Operation,
 }
 
-/// Whose events are read.
+/// The reader of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reader {
     /// Those that the tenant may see.
@@ -100,23 +108,22 @@ impl Events {
         Self(Arc::new(Inner { db: db.clone(), hub, streams: Streams::default(), kept }))
     }
 
-    /// Starts the workers `<name>.events`, which wakes streams, and `<name>.events.clean_up`.
-    pub fn start(&self, workers: &Workers, name: &str) {
-        self.0.hub.start(workers, &format!("{name}.events"));
-        let events = self.clone();
-        workers.spawn_periodic(format!("{name}.events.clean_up"), CLEAN_UP, move || {
-            let events = events.clone();
-            async move {
+    /// The tasks that wake streams, and delete old events.
+    #[must_use]
+    pub fn tasks(&self) -> [Task; 2] {
+        [
+            self.0.hub.task(),
+            Task::every("events", Duty::Retention, CLEAN_UP, self, |events| async move {
                 let mut tx = events.0.db.worker().await?;
                 let deleted =
                     events.0.hub.outbox().delete_old(&mut tx, events.0.kept, CLEAN_UP_BATCH).await?;
                 tx.commit().await?;
                 Ok(Round::of(deleted, CLEAN_UP_BATCH.into()))
-            }
-        });
+            }),
+        ]
     }
 
-    /// Answers with the events of `view`, which shows rows of the outbox to the reader, until the rights of the caller end.
+    /// Streams the events of `view`, which shows rows of the outbox to the reader, until the rights of the caller end.
     ///
     /// # Errors
     /// `invalid-field` for a position that is none; `events-deleted` if events after it may have been deleted;
@@ -130,7 +137,8 @@ impl Events {
         (last, query): (LastEventId, StreamQuery),
     ) -> Result<Response, Problem> {
         let Inner { db, hub, streams, kept } = &*self.0;
-        let start = Start::of(last, query.after)?;
+        let expected = "must be the `id` of a server-sent event of this stream";
+        let start = Start::of(last, query.after, Position::parse, expected)?;
         let tenant = caller.tenant.map(|(tenant, _)| tenant);
         let open = streams.open((tenant, tenant.is_none().then_some(caller.user)), STREAMS)?;
         // before the position is read: what comes later is a change
@@ -141,18 +149,15 @@ impl Events {
         let outbox = Outbox { table: view, ..hub.outbox() };
         let now = now();
         let mut tx = reader.begin(db).await?;
-        let position = start.position(&mut tx, outbox, now, kept.saturating_sub(MARGIN)).await?;
+        let position = position(start, &mut tx, outbox, now, kept.saturating_sub(MARGIN)).await?;
         drop(tx);
         let position = position.ok_or_else(|| {
             Problem::new(ProblemType::EventsDeleted, "Events after this position may have been deleted.")
         })?;
         let (out, response) = event_stream(SLOW_READER);
-        let follower = Follower { db: db.clone(), reader, outbox, changes, position, out };
+        let follower = Follower { db: db.clone(), reader, outbox, changes, position };
         let rights_end = auth::rights_end(verifier, caller, stop, now, true);
-        tokio::spawn(async move {
-            follower.run(rights_end).await;
-            drop(open);
-        });
+        Stream { out, heartbeat: HEARTBEAT }.run(open, rights_end, follower);
         Ok(response)
     }
 }

@@ -1,100 +1,61 @@
-//! One stream.
+//! The events of an outbox that a reader sees.
 
-use std::{collections::HashSet, time::Duration};
+use std::collections::HashSet;
 
 use api::ErrorChain;
-use auth::RightsEnd;
 use db::Db;
 use feed::{Outbox, Page};
 use serde_json::Value;
-use service::{EventSender, streams::Disconnected};
-use tokio::time::{Instant, timeout_at};
+use service::EventSender;
 
-use crate::{Reader, hub::Subscription, now, position::Position};
+use crate::{
+    Reader,
+    follow::{End, Source, message},
+    hub::Key,
+    now,
+    position::Position,
+    watched::Subscription,
+};
 
-/// Milliseconds after which a client connects again.
-const RETRY_MS: u32 = 1000;
-/// Interval of the comments that keep an idle stream open.
-const HEARTBEAT: Duration = Duration::from_secs(15);
 /// Events that are read at a time.
 const PAGE: u32 = 200;
-
-/// How a stream ends.
-enum End {
-    Rights(RightsEnd),
-    Unavailable,
-    /// The client is gone, or takes nothing: it gets no comment.
-    Disconnected,
-}
-
-impl From<Disconnected> for End {
-    fn from(_: Disconnected) -> Self {
-        Self::Disconnected
-    }
-}
-
-impl End {
-    fn comment(&self) -> Option<&'static str> {
-        match self {
-            Self::Rights(end) => Some(end.comment()),
-            Self::Unavailable => Some("the database does not answer; connect again"),
-            Self::Disconnected => None,
-        }
-    }
-}
 
 pub(crate) struct Follower {
     pub(crate) db: Db,
     pub(crate) reader: Reader,
     pub(crate) outbox: Outbox,
-    pub(crate) changes: Subscription,
+    pub(crate) changes: Subscription<Key>,
     /// All events up to this position were sent.
     pub(crate) position: Position,
-    pub(crate) out: EventSender,
+}
+
+impl Source for Follower {
+    fn begin(&mut self) -> Option<String> {
+        Some(self.position.to_string())
+    }
+
+    async fn send(&mut self, out: &EventSender) -> Result<bool, End> {
+        self.changes.seen();
+        let mut is_sent = false;
+        while self.send_page(out, &mut is_sent).await? {}
+        Ok(is_sent)
+    }
+
+    async fn changed(&mut self) -> Result<(), End> {
+        self.changes.changed().await;
+        Ok(())
+    }
+
+    fn idle(&mut self) -> Option<String> {
+        // there was nothing until now
+        self.position.at = now().as_second();
+        Some(self.position.to_string())
+    }
 }
 
 impl Follower {
-    pub(crate) async fn run(mut self, rights: impl Future<Output = RightsEnd>) {
-        let out = self.out.clone();
-        let end = tokio::select! {
-            biased;
-            end = rights => End::Rights(end),
-            () = out.closed() => End::Disconnected,
-            end = self.follow() => end,
-        };
-        if let Some(comment) = end.comment() {
-            out.close(comment);
-        }
-    }
-
-    async fn follow(&mut self) -> End {
-        if self.out.send(format!("retry: {RETRY_MS}\nid: {}\n\n", self.position)).await.is_err() {
-            return End::Disconnected;
-        }
-        loop {
-            if let Err(end) = self.send_changes().await {
-                return end;
-            }
-        }
-    }
-
-    /// Sends the events that have come, then waits for the next.
-    async fn send_changes(&mut self) -> Result<(), End> {
-        self.changes.mark_read();
-        while self.send_page().await? {}
-        loop {
-            let heartbeat = Instant::now() + HEARTBEAT;
-            if timeout_at(heartbeat, self.changes.changed()).await.is_ok() {
-                return Ok(());
-            }
-            // there was nothing until now
-            self.position.at = now().as_second();
-            self.out.send(format!(":\nid: {}\n\n", self.position)).await?;
-        }
-    }
-
-    /// Sends the next events, those that say the same only once. Returns whether there may be more.
-    async fn send_page(&mut self) -> Result<bool, End> {
+    /// Sends the next events, equal ones only once. Returns whether there may be more.
+    async fn send_page(&mut self, out: &EventSender, is_sent: &mut bool) -> Result<bool, End> {
         let at = now().as_second();
         let page = self.read().await.map_err(|error| {
             tracing::warn!(error = %ErrorChain(&error), "cannot read events");
@@ -107,8 +68,9 @@ impl Follower {
             let kind = event["type"].as_str().unwrap_or_default();
             if !sent.contains(&data) {
                 let position = Position { at: self.position.at, cursor };
-                self.out.send(format!("id: {position}\nevent: {kind}\ndata: {data}\n\n")).await?;
+                out.send(message(Some(&position), kind, &data)).await?;
                 sent.insert(data);
+                *is_sent = true;
             }
         }
         self.position.cursor = page.next;

@@ -67,7 +67,7 @@ impl Cursor {
     }
 }
 
-/// A read that needs more than one page: rows visible in `upto`, as far as `last`.
+/// A read of more than one page: rows visible in `upto`, up to `last`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Partial {
     pub(crate) upto: Snapshot,

@@ -9,25 +9,24 @@ use std::{
     time::Duration,
 };
 
+use api::Changes;
 use db::Db;
 use serde::de::DeserializeOwned;
-use service::Workers;
+use service::{Duty, Task};
 use tokio::{
     sync::{OnceCell, watch},
     time::{Instant, timeout_at},
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    cursor::Cursor,
-    outbox::{Changes, Outbox},
-};
+use crate::{cursor::Cursor, outbox::Outbox};
 
-/// How often a waiting reader looks without a notification, while it cannot rely on them. If it can, [`Db::heal`] says how often.
+/// How often a waiting reader reads without a notification, while it cannot rely on them; otherwise [`Db::heal`]
+/// decides.
 const POLL: Duration = Duration::from_secs(2);
-/// Cursors that are known to be at the end, at most.
+/// Maximum number of cursors that are known to be at the end.
 const KNOWN: usize = 10_000;
-/// Changes in a page, at most.
+/// Maximum number of changes in a page.
 const PAGE: u32 = 500;
 
 /// Where a reader of a feed begins.
@@ -64,8 +63,8 @@ pub struct Feed {
     epoch: Arc<OnceCell<i64>>,
     /// Whether readers are woken by all changes.
     listens: Arc<AtomicBool>,
-    /// Cursors after which nothing has been published since they were read, and when that was. A reader that waits at the end
-    /// again and again costs no read.
+    /// Cursors at the end of the feed, with the time of their read. A reader that repeatedly waits at the end needs no
+    /// further read.
     ends: Arc<Mutex<HashMap<(&'static str, String), Instant>>>,
 }
 
@@ -107,13 +106,10 @@ impl Feed {
         }
     }
 
-    /// Starts the worker `<name>.listen`, which wakes waiting readers.
-    pub fn start(&self, workers: &Workers, name: &str) {
-        let feed = self.clone();
-        workers.spawn(format!("{name}.listen"), move |stop| {
-            let feed = feed.clone();
-            async move { stop.run_until_cancelled(feed.listen()).await.unwrap_or(Ok(())) }
-        });
+    /// The task that wakes waiting readers.
+    #[must_use]
+    pub fn task(&self, owner: &str) -> Task {
+        Task::new(owner, Duty::Follow, self, |feed| async move { feed.listen().await })
     }
 
     async fn listen(&self) -> anyhow::Result<()> {
@@ -127,7 +123,7 @@ impl Feed {
     }
 
     /// Wakes waiting readers, as a notification does: for a process that listens to the channel by itself instead of
-    /// with [`Feed::start`].
+    /// with [`Feed::task`].
     pub fn wake(&self) {
         // at once, so that nobody notes an end between the two
         let mut ends = lock(&self.ends);
@@ -142,7 +138,7 @@ impl Feed {
         Listens { listens: Arc::clone(&self.listens), ends: Arc::clone(&self.ends) }
     }
 
-    /// Until when a cursor is known to be at the end, if it is.
+    /// Returns the time until which a cursor is known to be at the end, if it is.
     fn is_end_until(&self, cursor: &Cursor) -> Option<Instant> {
         let at = lock(&self.ends).get(&(self.outbox.table, cursor.to_string())).copied()?;
         Some(at + self.db.heal()).filter(|until| *until > Instant::now())
@@ -165,9 +161,10 @@ impl Feed {
         self.epoch.get_or_try_init(read).await.copied()
     }
 
-    /// Returns the changes after the start, as soon as there are any. Empty when the wait ends. A reader at the beginning
-    /// does not wait: it needs to know that it has read everything. Nor does one that starts with the latest: it needs a
-    /// cursor. A cursor that was handed out before the database was restored from a backup counts as the beginning.
+    /// Returns the changes after the start, as soon as there are any; empty when the wait ends. A reader at the
+    /// beginning does not wait, because it needs to know that it has read everything. A reader that starts with the
+    /// latest does not wait either, because it needs a cursor. A cursor that was handed out before the database was
+    /// restored from a backup counts as the beginning.
     ///
     /// # Errors
     /// If the database fails.

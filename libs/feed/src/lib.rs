@@ -23,5 +23,7 @@ mod query;
 
 pub use cursor::{Cursor, InvalidCursor};
 pub use feed::{Feed, Listens, Start, Wait};
-pub use outbox::{Change, Changes, Outbox, Page};
+pub use outbox::{Outbox, Page};
+
+pub use api::{Change, Changes};
 pub use query::FeedQuery;

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use api::{Change, Changes};
+use serde::{Serialize, de::DeserializeOwned};
 use sqlx::{AssertSqlSafe, PgConnection};
-use utoipa::ToSchema;
 
 use crate::cursor::{Cursor, InvalidCursor, Partial, Snapshot};
 
@@ -16,26 +15,6 @@ pub struct Outbox {
     pub table: &'static str,
     /// Channel on which transactions that publish notify readers.
     pub channel: &'static str,
-}
-
-/// A published change.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Change<T> {
-    /// When it was published, after all locks that its transaction took before.
-    pub at: Timestamp,
-    /// What has changed.
-    pub change: T,
-}
-
-/// Changes after a cursor.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Changes<T> {
-    /// The changes; empty if nothing has changed.
-    pub items: Vec<Change<T>>,
-    /// Send it as `after` to get the changes that follow.
-    pub next_cursor: String,
-    /// Whether these are all changes until now; false if more follow at once.
-    pub complete: bool,
 }
 
 /// Changes after a cursor, each with its own position.

@@ -17,8 +17,8 @@ const MAX_WAIT: u32 = 20;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct FeedQuery {
-    /// `next_cursor` of the previous response; the beginning of what is kept if absent or empty; `latest` for what comes from now
-    /// on.
+    /// `next_cursor` of the previous response. If absent or empty, the feed starts with the oldest entry that is kept;
+    /// with `latest`, it contains new entries only.
     after: Option<String>,
     /// Seconds to wait for the next change; 0 returns at once.
     #[param(minimum = 0, maximum = 20, default = 0)]

@@ -186,7 +186,7 @@ async fn a_reader_waits_for_a_change_until_its_time_is_over() {
     let (_database, db) = database().await;
     let process = Process::default();
     let feed = Feed::new(&db, OUTBOX);
-    feed.start(&process.workers, "test");
+    process.workers.start("test", [feed.task("changes")]);
     let wait = |seconds| Wait { at_most: Duration::from_secs(seconds), stop: CancellationToken::new() };
     let (begin, minute) = (Start::After(Cursor::default()), wait(60));
     let first = tokio::time::timeout(Duration::from_secs(30), feed.changes::<i32>(&begin, &minute));
@@ -303,7 +303,7 @@ async fn transactions(admin: &mut sqlx::PgConnection) -> i64 {
 async fn readers_at_the_end_cost_no_reads_and_get_each_change_at_once() {
     let (database, db) = database().await;
     let (process, feed) = (Process::default(), Feed::new(&db, OUTBOX));
-    feed.start(&process.workers, "test");
+    process.workers.start("test", [feed.task("changes")]);
     publish(&db, &[1]).await;
     let wait = |time| Wait { at_most: Duration::from_millis(time), stop: CancellationToken::new() };
     let first: Changes<i32> = feed.changes(&Cursor::default().into(), &wait(0)).await.unwrap();

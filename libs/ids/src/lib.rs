@@ -1,6 +1,6 @@
 //! A typed id for each kind of resource.
 //!
-//! An id is a UUIDv7 (so ids sort by creation time). In Postgres it is a `uuid`; on the wire it is
+//! An id is a UUIDv7 (so ids sort by creation time). In Postgres it is a `uuid` (with the feature `sqlx`); on the wire it is
 //! `<prefix>_<32 hex digits>`, for example `inst_01939f0a7c3d7e6b8a1f4f0d5c2b1a00`; as the name of a
 //! Kubernetes object, where `_` is not allowed, it is `<prefix>-<32 hex digits>`. Only this
 //! crate and the SQL that binds ids use a bare `Uuid`.
@@ -56,8 +56,8 @@ fn derive_at(time: std::time::Duration, counter: u64, words: &[&str]) -> Uuid {
 macro_rules! ids {
     ($(#[doc = $doc:literal] $name:ident = $prefix:literal;)*) => {$(
         #[doc = $doc]
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, sqlx::Type)]
-        #[sqlx(transparent)]
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[cfg_attr(feature = "sqlx", derive(sqlx::Type), sqlx(transparent))]
         pub struct $name(Uuid);
 
         impl $name {
@@ -279,13 +279,13 @@ ids! {
     WorkerId = "work";
     /// Model id: what a worker has to load for a job.
     ModelId = "mdl";
-    /// Deployment id: a model laid onto a volume.
+    /// Deployment id: a model deployed to a volume.
     DeploymentId = "dpl";
     /// Artifact id: an output of a job.
     ArtifactId = "art";
     /// Id of a file that a user uploads for jobs.
     UploadId = "upl";
-    /// Message queue credential id: the name with which a tenant signs in at the broker.
+    /// Message queue credential id: the user name of a tenant at the message broker.
     MqCredentialId = "mqc";
     /// Id of a message that was refused.
     DeadMessageId = "mqd";

@@ -17,11 +17,11 @@ pub const READER: &str = "atelier_reader";
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Passwords {
-    /// Of the role `owner`.
+    /// Password of the role `owner`.
     pub owner: SecretString,
-    /// Of the role `app`.
+    /// Password of the role `app`.
     pub app: SecretString,
-    /// Of the role `worker`.
+    /// Password of the role `worker`.
     pub worker: SecretString,
 }
 
@@ -165,7 +165,9 @@ async fn create_role(
         .await?;
     let statement =
         format!("alter role {name} login nosuperuser nocreatedb nocreaterole {attributes} password {quoted}");
-    execute(conn, statement).await
+    execute(conn, statement).await?;
+    // to compile a query of a service takes longer than the query, and leaves LLVM, 70 MiB, in its connection
+    execute(conn, format!("alter role {name} set jit = off")).await
 }
 
 /// Runs a statement built from a checked service name and quoted values.

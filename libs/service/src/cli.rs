@@ -1,6 +1,10 @@
 //! The command line of a service's binary.
 
-use std::{io::Write as _, path::PathBuf, time::Duration};
+use std::{
+    io::Write as _,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use anyhow::ensure;
 use clap::{Parser, Subcommand};
@@ -9,10 +13,10 @@ use utoipa::openapi::OpenApi;
 
 use crate::{Metrics, Process, config, http_client, telemetry};
 
-/// Longest time in which a process tells whether it is ready.
+/// Longest time for a process to report whether it is ready.
 const HEALTH: Duration = Duration::from_secs(2);
 
-/// `atelier-<service> serve | migrate | openapi | metrics | health`.
+/// `atelier-<service> serve | migrate | check-config | openapi | metrics | health`.
 #[derive(Debug, Parser)]
 #[command(version, about = "A service of Atelier")]
 pub struct Cli {
@@ -42,11 +46,20 @@ impl Cli {
                 telemetry::init();
                 Box::pin(migrate(config::load(config.as_deref())?)).await
             }
+            Command::CheckConfig { config } => check_config::<C>(config.as_deref()),
             Command::Openapi => Ok(writeln!(std::io::stdout(), "{}", openapi().to_pretty_json()?)?),
             Command::Metrics => print_metrics(&metrics()),
             Command::Health { url } => health(&url).await,
         }
     }
+}
+
+/// The command `check-config`: reads a configuration as `serve` does.
+///
+/// # Errors
+/// If it is not valid.
+pub fn check_config<C: DeserializeOwned>(file: Option<&Path>) -> anyhow::Result<()> {
+    config::load::<C>(file).map(drop)
 }
 
 /// Prints the descriptions of the metrics as JSON.
@@ -60,7 +73,7 @@ pub fn print_metrics(metrics: &Metrics) -> anyhow::Result<()> {
 /// The command `health`: for health checks of containers, which have no other program.
 ///
 /// # Errors
-/// If the URL does not answer in time, or not with a success.
+/// If the URL does not answer in time, or returns no success status.
 pub async fn health(url: &str) -> anyhow::Result<()> {
     let response = http_client()?.get(url).timeout(HEALTH).send().await?;
     let (status, text) = (response.status(), response.text().await?);
@@ -83,11 +96,17 @@ pub enum Command {
         #[arg(long)]
         config: Option<PathBuf>,
     },
+    /// Read the configuration, and fail if it is not valid.
+    CheckConfig {
+        /// Configuration (TOML); the environment (`ATELIER_…`) overrides it.
+        #[arg(long)]
+        config: Option<PathBuf>,
+    },
     /// Print the service's OpenAPI document.
     Openapi,
     /// Print the descriptions of the service's metrics as JSON.
     Metrics,
-    /// Fail unless the URL of a running process answers with a success.
+    /// Fail unless the URL of a running process returns a success status.
     Health {
         /// `http://127.0.0.1:<port>/readyz`
         url: String,

@@ -1,5 +1,6 @@
-//! Reads what a handler leaves of a request's body. Otherwise the server closes the connection after the response: the
-//! client may lose the response while it still sends, and a connection shared by many callers breaks for all of them.
+//! Reads the rest of a request's body that its handler has not read. Otherwise the server closes the connection after
+//! the response: the client may lose the response while it still sends, and a connection shared by many callers breaks
+//! for all of them.
 
 use std::{
     pin::Pin,
@@ -17,7 +18,7 @@ use axum::{
 use futures::StreamExt;
 use hyper::body::{Frame, SizeHint};
 
-/// Bytes that are read, at most; after more, the connection is closed.
+/// Maximum number of bytes that are read; after more, the connection is closed.
 const LIMIT: usize = 512 * 1024;
 /// How long the response waits for the rest of the body.
 const TIME: Duration = Duration::from_secs(1);

@@ -28,8 +28,8 @@ use crate::{
     access_log::{self, Line},
     drain,
     health::{Parts, Report},
+    panic::panic_message,
     recent_logs::{LogQuery, RecentLogs},
-    workers::panic_message,
 };
 
 /// The largest JSON body, in bytes.

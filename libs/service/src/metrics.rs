@@ -16,6 +16,8 @@ use prometheus_client::{
 };
 use serde::Serialize;
 
+use crate::clock::now_in_seconds;
+
 /// Upper bounds of the buckets of request durations, in seconds.
 const BUCKETS: [f64; 12] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
 
@@ -202,7 +204,7 @@ impl Metrics {
 
     pub(crate) fn set_ready(&self, ready: bool) {
         self.ready.set(ready.into());
-        self.clock.set(crate::workers::now());
+        self.clock.set(now_in_seconds());
     }
 
     /// All metrics in OpenMetrics text format.

@@ -1,11 +1,11 @@
-//! What a process has once: metrics, traces, an orderly end, supervised workers.
+//! The single instances of a process: metrics, traces, shutdown, supervised workers.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use traces::{TelemetryConfig, Tracer};
 
-use crate::{Health, Metrics, Shutdown, Workers, health, telemetry::LogExport};
+use crate::{Health, Metrics, Shutdown, Workers, clock, telemetry::LogExport};
 
 /// The parts that a service's wiring needs from its process. Clones share them.
 #[derive(Clone)]
@@ -31,7 +31,7 @@ impl Process {
         let metrics = Metrics::default();
         let workers = Workers::new(&shutdown, &metrics);
         let health = Health::of(&metrics);
-        Self { metrics, shutdown, workers, tracer: Tracer::default(), health, started_at: health::now() }
+        Self { metrics, shutdown, workers, tracer: Tracer::default(), health, started_at: clock::now() }
     }
 
     /// Names the process after its service, which exports spans and its log if that is configured, the last ones when it ends.

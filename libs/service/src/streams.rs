@@ -1,4 +1,4 @@
-//! Responses that go on: server-sent events, and how many of them a tenant may have open.
+//! Responses that continue: server-sent events, and the limit of open streams per tenant.
 
 use std::{
     collections::HashMap,
@@ -118,7 +118,7 @@ impl<K: Eq + Hash + Copy> Streams<K> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let count = open.entry(key).or_default();
         if *count >= limit {
-            let detail = format!("This tenant may have {limit} of them open at a time.");
+            let detail = format!("This tenant may have {limit} of them open at the same time.");
             let problem = Problem::new(ProblemType::TooManyStreams, detail);
             return Err(problem.with("limit", limit).with("retry_after", RETRY));
         }

@@ -17,7 +17,7 @@ use tracing_subscriber::{
     util::SubscriberInitExt,
 };
 
-use crate::recent_logs::Writer;
+use crate::{panic::panic_message, recent_logs::Writer};
 
 /// How long a line waits for others before they are exported together.
 const DELAY: Duration = Duration::from_secs(1);
@@ -45,7 +45,7 @@ pub fn init() {
     let _ = EXPORTED.set(handle);
     std::panic::set_hook(Box::new(|panic| {
         let location = panic.location().map(ToString::to_string);
-        let message = crate::workers::panic_message(panic.payload());
+        let message = panic_message(panic.payload());
         tracing::error!(panic.message = message, panic.location = location, "panic");
     }));
 }

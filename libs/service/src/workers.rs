@@ -2,11 +2,10 @@
 //! and started again with backoff. `/readyz` and `/healthz` report workers that stay down.
 
 use std::{
-    any::Any,
     collections::BTreeMap,
     panic::AssertUnwindSafe,
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime},
 };
 
 use backon::{BackoffBuilder, ExponentialBuilder};
@@ -20,7 +19,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Metrics, Shutdown,
+    clock::now_in_seconds,
     health::{self, LastError, WorkerState},
+    panic::panic_message,
 };
 
 /// A worker that ran this long without a failure has recovered.
@@ -93,7 +94,7 @@ struct State {
     failing_since: Option<Instant>,
     last_cause: Option<String>,
     last_error: Option<LastError>,
-    /// Of a periodic worker: its period, and when a round last succeeded.
+    /// For a periodic worker: its period, and when a round last succeeded.
     rounds: Option<(Duration, SystemTime)>,
     /// Whether the last round failed.
     round_failed: bool,
@@ -184,28 +185,13 @@ impl Workers {
         self.0.shutdown.track(async move { inner.supervise(name, worker, start).await });
     }
 
-    /// Runs `round` at once and then every `period` until shutdown; the pause is skipped after [`Round::More`].
-    /// A round that returns an error is logged, counted and repeated after `period`, but after 30 s at the latest.
+    /// Runs `round` at once and then every `period`, after which it waits for `rest`, until shutdown; the pause is skipped
+    /// after [`Round::More`]. Two rounds are `longest` apart at most. A round that returns an error is logged, counted and
+    /// repeated after `period`, but after 30 s at the latest.
     ///
     /// # Panics
     /// If a worker of this name exists.
-    pub fn spawn_periodic<R>(
-        &self,
-        name: impl Into<String>,
-        period: Duration,
-        round: impl Fn() -> R + Send + Sync + 'static,
-    ) where
-        R: Future<Output = anyhow::Result<Round>> + Send + 'static,
-    {
-        self.spawn_paced(name, (period, period), || std::future::ready(()), round);
-    }
-
-    /// As [`Workers::spawn_periodic`], but waits for `rest`, too, after each pause: for work of which none is due while the process
-    /// rests. Two rounds are `longest` apart at most, without which a round is late.
-    ///
-    /// # Panics
-    /// If a worker of this name exists.
-    pub fn spawn_paced<R, W>(
+    pub(crate) fn spawn_paced<R, W>(
         &self,
         name: impl Into<String>,
         (period, longest): (Duration, Duration),
@@ -222,7 +208,7 @@ impl Workers {
         let rounds = Arc::clone(&worker);
         let labels = WorkerLabels { worker: name.clone() };
         inner.periods.get_or_create(&labels).set(longest.as_secs_f64());
-        inner.last_successes.get_or_create(&labels).set(now());
+        inner.last_successes.get_or_create(&labels).set(now_in_seconds());
         self.supervise(name, worker, move |token| {
             let (round, inner, label) = (Arc::clone(&round), Arc::clone(&inner), label.clone());
             let (rounds, rest) = (Arc::clone(&rounds), Arc::clone(&rest));
@@ -365,7 +351,7 @@ impl Inner {
     fn succeeded(&self, worker: &str) {
         let labels = WorkerLabels { worker: worker.to_owned() };
         self.rounds.get_or_create(&labels).inc();
-        self.last_successes.get_or_create(&labels).set(now());
+        self.last_successes.get_or_create(&labels).set(now_in_seconds());
     }
 
     fn count(&self, worker: &str, cause: &'static str) {
@@ -425,11 +411,6 @@ async fn recovered(worker: &Worker) {
 /// The longest backoff: what the platform waits for at most once an outage has ended.
 const MAX_DELAY: Duration = Duration::from_secs(10);
 
-/// Seconds since 1970.
-pub(crate) fn now() -> f64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
-}
-
 fn backoff() -> impl Iterator<Item = Duration> {
     ExponentialBuilder::default()
         .with_min_delay(Duration::from_millis(100))
@@ -438,16 +419,6 @@ fn backoff() -> impl Iterator<Item = Duration> {
         .with_jitter()
         .without_max_times()
         .build()
-}
-
-/// The message of a caught panic.
-#[must_use]
-pub fn panic_message(panic: &(dyn Any + Send)) -> String {
-    panic
-        .downcast_ref::<String>()
-        .cloned()
-        .or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()))
-        .unwrap_or_else(|| "panic without a message".to_owned())
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -537,16 +508,21 @@ mod tests {
         let rounds = Arc::new(AtomicU32::new(0));
         let counted = Arc::clone(&rounds);
         let period = Duration::from_secs(60);
-        workers.spawn_periodic("sweep", period, move || {
-            let round = counted.fetch_add(1, Ordering::SeqCst);
-            async move {
-                match round {
-                    0 | 1 => Ok(Round::More),
-                    2 => anyhow::bail!("database away"),
-                    _ => Ok(Round::Done),
+        workers.spawn_paced(
+            "sweep",
+            (period, period),
+            || std::future::ready(()),
+            move || {
+                let round = counted.fetch_add(1, Ordering::SeqCst);
+                async move {
+                    match round {
+                        0 | 1 => Ok(Round::More),
+                        2 => anyhow::bail!("database away"),
+                        _ => Ok(Round::Done),
+                    }
                 }
-            }
-        });
+            },
+        );
         tokio::time::sleep(Duration::from_secs(1)).await;
         assert_eq!(rounds.load(Ordering::SeqCst), 3);
         tokio::time::sleep(RETRY).await;

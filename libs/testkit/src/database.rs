@@ -20,7 +20,7 @@ use crate::DatabaseProxy;
 pub struct TestDb {
     name: String,
     admin: PgConnectOptions,
-    /// The services whose schemas it was created with.
+    /// The services that have a schema in it.
     created: OnceCell<Vec<&'static str>>,
     /// Where services connect to, if not to Postgres itself.
     address: Option<SocketAddr>,

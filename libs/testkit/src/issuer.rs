@@ -87,7 +87,7 @@ impl Issuer {
         Self::with_key(KEY).await
     }
 
-    /// A new issuer whose key no other has.
+    /// A new issuer with a key of its own.
     pub async fn with_new_key() -> Self {
         let pair = KeyPair::generate(KeySize::Rsa2048).unwrap();
         let pkcs8: Pkcs8V1Der<'_> = pair.as_der().unwrap();

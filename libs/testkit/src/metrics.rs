@@ -1,4 +1,4 @@
-//! What a service serves at `/metrics`, compared with `docs/METRICS.md`.
+//! Compares `/metrics` of a service with `docs/METRICS.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

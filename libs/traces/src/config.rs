@@ -3,14 +3,14 @@
 use serde::Deserialize;
 use url::Url;
 
-/// Where spans and log lines are exported to. Without this section no span is recorded.
+/// Where spans and log lines are exported to. Without this section, no spans are recorded.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TelemetryConfig {
     /// OTLP over gRPC, `http://host:4317` or `https://…`.
     pub endpoint: Url,
-    /// Fraction of the traces that begin here and are recorded, from 0 to 1 (default 0.01). What comes from another service
-    /// of the platform is recorded if its caller has recorded it.
+    /// Fraction of the traces that begin here and are recorded, from 0 to 1 (default 0.01). A request from another
+    /// service of the platform is recorded if its caller has recorded it.
     #[serde(default = "default_sample_ratio")]
     pub sample_ratio: f64,
 }

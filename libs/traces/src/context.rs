@@ -104,7 +104,7 @@ mod tests {
 
     const GIVEN: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
-    /// What a process that records nothing makes of a request from another service.
+    /// The position of a request from another service, in a process that records nothing.
     fn accepted(given: &[&str], state: &str) -> (TraceContext, HeaderMap) {
         let mut headers = HeaderMap::new();
         for given in given {

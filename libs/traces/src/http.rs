@@ -4,7 +4,7 @@
 use http::{Method, StatusCode};
 use opentelemetry::trace::SpanKind;
 
-use crate::{Span, child};
+use crate::{Span, child, method::known};
 
 /// Begins the span of a call of another service.
 pub fn call(method: &Method, host: &str, port: Option<u16>) -> Span {
@@ -39,23 +39,6 @@ pub fn answered(span: &mut Span, method: &Method, route: Option<&str>, status: S
     span.set_number("http.response.status_code", status.as_u16());
     if status.is_server_error() {
         span.fail(status.as_str());
-    }
-}
-
-/// The name of a span without a route.
-pub(crate) fn known(method: &Method) -> &'static str {
-    match *method {
-        Method::GET => "GET",
-        Method::HEAD => "HEAD",
-        Method::POST => "POST",
-        Method::PUT => "PUT",
-        Method::PATCH => "PATCH",
-        Method::DELETE => "DELETE",
-        Method::OPTIONS => "OPTIONS",
-        Method::CONNECT => "CONNECT",
-        Method::TRACE => "TRACE",
-        // clients can invent methods
-        _ => "HTTP",
     }
 }
 

@@ -5,18 +5,21 @@
 //! ([`Tracer::accept`]) or of a reconcile ([`Tracer::reconcile`]) sets the position of its task ([`Span::scope`]); [`child`]
 //! and [`http::call`] begin spans below that position.
 //!
-//! Only what is set here by name gets into a span: no path, query, header, body or error text.
+//! A span contains only the attributes set here by name: no path, query, header, body or error text.
 
+mod begin;
 mod config;
 mod context;
-mod current;
 pub mod http;
+mod method;
+mod position;
 mod span;
 mod tracer;
 
+pub use begin::{Origin, child, child_since, db};
 pub use config::TelemetryConfig;
 pub use context::{HEADER, TraceContext};
-pub use current::{child, child_since, current, db};
 pub use opentelemetry::trace::SpanKind;
+pub use position::current;
 pub use span::Span;
-pub use tracer::{Origin, Tracer, resource};
+pub use tracer::{Tracer, resource};

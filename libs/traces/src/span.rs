@@ -7,7 +7,7 @@ use opentelemetry::{
 };
 use tracing::Instrument as _;
 
-use crate::{TraceContext, current::Position};
+use crate::{TraceContext, position::Position};
 
 /// A span, which ends when it is dropped. It may be one that is not recorded: then only its position is passed on.
 #[derive(Debug)]

@@ -6,10 +6,9 @@ use std::{
 };
 
 use anyhow::Context as _;
-use http::{HeaderMap, Method};
 use opentelemetry::{
     Context, KeyValue,
-    trace::{Link, Span as _, SpanBuilder, SpanKind, TraceContextExt, Tracer as _, TracerProvider},
+    trace::{Span as _, SpanBuilder, TraceContextExt, Tracer as _, TracerProvider},
 };
 use opentelemetry_otlp::{
     SpanExporter, WithExportConfig, WithTonicConfig, tonic_types::transport::ClientTlsConfig,
@@ -20,21 +19,12 @@ use opentelemetry_sdk::{
 };
 use uuid::Uuid;
 
-use crate::{HEADER, Span, TelemetryConfig, TraceContext, current::Position, http::known};
+use crate::{TelemetryConfig, TraceContext};
 
 /// How long a span waits for others before they are exported together.
 const DELAY: Duration = Duration::from_secs(1);
 /// Time that the last export may take.
 const LAST_EXPORT: Duration = Duration::from_secs(3);
-
-/// Who sends the requests of a listener.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
-    /// Anyone. They name a trace, but do not decide that it is recorded.
-    Outside,
-    /// Services of the platform.
-    Inside,
-}
 
 /// Begins the spans of one process. Clones share what is exported; the default records nothing.
 #[derive(Debug, Clone, Default)]
@@ -100,71 +90,31 @@ impl Tracer {
         }
     }
 
-    /// Begins the span of a request: in the trace that its headers name, otherwise in a new one. Sets the headers for the
-    /// next hop. For a request from outside they keep the flag of the client, whose own software may be the next hop;
-    /// calls to services of the platform carry the position of the span instead.
-    pub fn accept(&self, method: &Method, headers: &mut HeaderMap, origin: Origin) -> Span {
-        let given = TraceContext::take(headers);
-        let asked = given.is_some_and(|given| given.is_sampled());
-        let sampled = match (origin, given) {
-            // without a tracer the decision of the caller is passed on
-            (Origin::Inside, Some(_)) => asked,
-            _ => self.chosen(),
-        };
-        let parent = given.map(|given| given.with_flag(sampled));
-        let span = if sampled && self.is_on() {
-            let name = known(method);
-            self.begin(parent, SpanBuilder::from_name(name).with_kind(SpanKind::Server))
-        } else {
-            self.unrecorded(parent, sampled)
-        };
-        if let Some(context) = span.context() {
-            let next = if origin == Origin::Outside { context.with_flag(asked) } else { context };
-            headers.insert(HEADER, next.header());
-        }
-        span
-    }
-
-    /// Begins the span of a reconcile: in the trace of the request that asked for it, and linked to that request. Without
-    /// one, in a new trace.
-    pub fn reconcile(&self, name: &'static str, request: Option<TraceContext>) -> Span {
-        if !self.is_on() {
-            return Span::none();
-        }
-        if !request.map_or_else(|| self.chosen(), |request| request.is_sampled()) {
-            return self.unrecorded(request, false);
-        }
-        let links = request.map(|request| Link::with_context(request.remote()));
-        let builder = SpanBuilder::from_name(name).with_kind(SpanKind::Consumer);
-        self.begin(request, builder.with_links(links.into_iter().collect()))
-    }
-
-    /// Begins a recorded span below `parent`.
-    pub(crate) fn begin(&self, parent: Option<TraceContext>, builder: SpanBuilder) -> Span {
-        let Some(inner) = &self.0 else { return Span::none() };
+    /// Makes a recorded span below `parent`, with its position. None if nothing is recorded, as after the shutdown.
+    pub(crate) fn record(
+        &self,
+        parent: Option<TraceContext>,
+        builder: SpanBuilder,
+    ) -> Option<(opentelemetry_sdk::trace::Span, TraceContext)> {
+        let inner = self.0.as_ref()?;
         let above = match parent {
             Some(parent) => Context::new().with_remote_span_context(parent.remote()),
             None => Context::new(),
         };
         let span = inner.tracer.build_with_context(builder, &above);
         let context = span.span_context();
-        // nothing is recorded after the shutdown
         if !context.is_valid() {
-            return self.unrecorded(parent, false);
+            return None;
         }
         let trace = u128::from_be_bytes(context.trace_id().to_bytes());
         let number = u64::from_be_bytes(context.span_id().to_bytes());
         let context = TraceContext::new(trace, number, true);
-        Span::recorded(span, Position { context, tracer: self.clone() })
+        Some((span, context))
     }
 
-    fn unrecorded(&self, parent: Option<TraceContext>, sampled: bool) -> Span {
-        let context = parent.map_or_else(TraceContext::random, TraceContext::next).with_flag(sampled);
-        Span::unrecorded(Position { context, tracer: self.clone() })
-    }
-
-    /// Whether a trace that begins here is recorded. Not decided by the id of the trace: a client may have chosen that.
-    fn chosen(&self) -> bool {
+    /// Whether a trace that begins here is recorded. The id of the trace does not decide it, because a client may have
+    /// chosen the id.
+    pub(crate) fn chosen(&self) -> bool {
         // the two highest bits are those of a UUID's variant
         self.0.as_ref().is_some_and(|inner| (Uuid::new_v4().as_u64_pair().1 << 2) < inner.threshold)
     }

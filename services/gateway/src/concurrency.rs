@@ -1,4 +1,4 @@
-//! How much of something each owner has at a time: connections of an address, requests of a tenant.
+//! Concurrency limits by owner: connections of an address, requests of a tenant.
 
 use std::{
     collections::HashMap,
@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// What each owner has in use. Clones share it.
+/// The current use of each owner. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Concurrency<K> {
     used: Used<K>,

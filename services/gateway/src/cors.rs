@@ -10,7 +10,7 @@ use serde::Deserialize;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 use url::Url;
 
-/// How long browsers remember the answer to a preflight request.
+/// How long browsers cache the answer to a preflight request.
 const MAX_AGE: Duration = Duration::from_secs(600);
 
 /// Pages of other origins that may call the API.

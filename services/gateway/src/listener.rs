@@ -26,7 +26,11 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{concurrency::Concurrency, config::Limits, limits::network, transport::Transport};
+use crate::{
+    concurrency::Concurrency,
+    limits::{Limits, network},
+    transport::Transport,
+};
 
 /// Pause after an accept that failed, for example because the process has no file descriptors left.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);

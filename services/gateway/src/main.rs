@@ -20,6 +20,7 @@ async fn main() -> anyhow::Result<()> {
             App::serve(config, Process::draining(drain)?).await
         }
         Command::Migrate { .. } => Ok(()),
+        Command::CheckConfig { config } => cli::check_config::<Config>(config.as_deref()),
         Command::Metrics => cli::print_metrics(&metrics()),
         Command::Health { url } => cli::health(&url).await,
         Command::Openapi => {

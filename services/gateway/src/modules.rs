@@ -1,4 +1,4 @@
-//! Where the replicas of all modules are, and requests to them.
+//! Addresses of the replicas of all modules, and requests to them.
 
 use std::{collections::BTreeMap, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -6,7 +6,7 @@ use service::health::cause;
 use tokio::time::timeout;
 use url::Url;
 
-use crate::{NAME, config::Config};
+use crate::{NAME, services::Services};
 
 /// Largest answer, in bytes.
 const LARGEST: usize = 4 * 1024 * 1024;
@@ -38,10 +38,15 @@ pub(crate) struct Modules {
 }
 
 impl Modules {
-    pub(crate) fn new(config: &Config, http: reqwest::Client) -> Self {
+    /// The services are at their own addresses, unless `modules` has others.
+    pub(crate) fn new(
+        services: &Services,
+        modules: BTreeMap<String, Vec<Url>>,
+        http: reqwest::Client,
+    ) -> Self {
         let mut addresses: BTreeMap<_, _> =
-            config.services.all().map(|(name, url)| (name.to_owned(), vec![url.clone()])).into();
-        addresses.extend(config.modules.clone());
+            services.all().map(|(name, url)| (name.to_owned(), vec![url.clone()])).collect();
+        addresses.extend(modules);
         Self { addresses: Arc::new(addresses), http }
     }
 
@@ -122,7 +127,7 @@ impl Modules {
     }
 }
 
-/// The error of what takes too long.
+/// The error of a call that takes too long.
 pub(crate) fn late(deadline: Duration) -> String {
     format!("no answer within {} ms", deadline.as_millis())
 }

@@ -1,27 +1,44 @@
 //! The operations that the gateway answers itself.
 
+use std::{net::SocketAddr, sync::Arc};
+
 use api::openapi::Info;
+use auth::AuthState;
 use axum::Router;
 use service::Front;
 use tokio_util::sync::CancellationToken;
 use utoipa::openapi::OpenApi;
 
-use crate::{live, modules::Modules, platform_health, platform_logs, state::AppState};
+use crate::{live, modules::Modules, platform_health, platform_logs, services::Services};
 
 /// Their paths.
 pub(crate) const PATHS: [&str; 3] = [live::PATH, platform_health::PATH, platform_logs::PATH];
 
-/// Their routes, without the access that the gateway checks for every operation. Streams end with `stop`.
-pub(crate) fn router(app: &AppState, front: Front, http: reqwest::Client, stop: CancellationToken) -> Router {
-    let modules = Modules::new(&app.config, http.clone());
-    platform_health::router(app, front, modules.clone())
-        .merge(platform_logs::router(app, modules, stop.clone()))
-        .merge(live::router(app, http, stop))
+/// What they need.
+pub(crate) struct Parts {
+    pub(crate) auth: AuthState,
+    pub(crate) services: Arc<Services>,
+    pub(crate) modules: Modules,
+    /// This process.
+    pub(crate) front: Front,
+    /// Where it answers `/metrics` and health checks.
+    pub(crate) own_address: SocketAddr,
+    pub(crate) http: reqwest::Client,
+    /// Ends streams.
+    pub(crate) stop: CancellationToken,
+}
+
+/// Their routes, without the access that the gateway checks for every operation.
+pub(crate) fn router(parts: Parts) -> Router {
+    let Parts { auth, services, modules, front, own_address, http, stop } = parts;
+    platform_health::router(auth.clone(), own_address, front, modules.clone())
+        .merge(platform_logs::router(auth.clone(), own_address, modules, stop.clone()))
+        .merge(live::router(auth, services, http, stop))
 }
 
 /// Their OpenAPI document.
 pub(crate) fn openapi() -> OpenApi {
-    let info = Info { title: "Atelier gateway", description: "What the gateway answers itself." };
+    let info = Info { title: "Atelier gateway", description: "Endpoints of the gateway itself." };
     let mut document = platform_health::documented();
     api::openapi::merge(&mut document, platform_logs::documented());
     api::openapi::merge(&mut document, live::documented());

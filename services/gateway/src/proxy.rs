@@ -3,6 +3,7 @@
 
 use std::{io, time::Duration};
 
+use api::{Problem, ProblemType};
 use axum::{
     body::{Body, HttpBody},
     http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, Uri, Version, header},
@@ -45,6 +46,23 @@ pub(crate) enum Error {
     TimedOut,
     #[error("the request cannot be forwarded")]
     NotForwardable,
+}
+
+impl Error {
+    /// The problem of a request that `service` did not answer.
+    pub(crate) fn problem(self, service: &str) -> Problem {
+        match self {
+            Self::Connect(_) | Self::Interrupted(_) => {
+                Problem::unavailable(&format!("The {service} service"), self)
+            }
+            Self::TimedOut => Problem::new(
+                ProblemType::NoAnswer,
+                format!("The {service} service did not respond in time. The request may have taken effect."),
+            )
+            .caused_by(format!("the {service} service did not respond in time")),
+            Self::NotForwardable => Problem::bad_request("The request cannot be forwarded."),
+        }
+    }
 }
 
 impl Proxy {

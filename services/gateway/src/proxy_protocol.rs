@@ -1,4 +1,4 @@
-//! The PROXY protocol, versions 1 and 2: a load balancer in front says for whom it connects.
+//! The PROXY protocol, versions 1 and 2: a load balancer in front states the address of its client.
 //! <https://www.haproxy.org/download/3.2/doc/proxy-protocol.txt>
 
 use std::{
@@ -15,7 +15,7 @@ use tokio::{
     time::timeout,
 };
 
-/// Bytes of a header of version 1, at most.
+/// Maximum number of bytes of a header of version 1.
 const MOST_V1: usize = 107;
 /// Bytes after the fixed part of a header of version 2 that are accepted. Addresses and common extensions have less.
 const MOST_V2: usize = 4096;

@@ -1,5 +1,5 @@
-//! Whether the gateway can serve: while one service is away, requests to the others succeed. If it reaches none of them,
-//! other gateways may do better.
+//! Whether the gateway can serve: while one service is unavailable, requests to the others succeed. If it reaches none
+//! of them, other gateways may do better.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use futures::future::join_all;
 use moka::future::Cache;
 use url::Url;
 
-use crate::config::Services;
+use crate::services::Services;
 
 /// Time for a service to answer `/readyz`.
 const TIMEOUT: Duration = Duration::from_millis(800);
@@ -17,7 +17,7 @@ const REUSE: Duration = Duration::from_secs(1);
 /// The readiness of all services.
 pub(crate) struct Readiness {
     http: reqwest::Client,
-    services: [(&'static str, Url); 5],
+    services: Vec<(&'static str, Url)>,
     checked: Cache<(), Result<(), String>>,
 }
 
@@ -25,7 +25,7 @@ impl Readiness {
     pub(crate) fn new(services: &Services, http: reqwest::Client) -> Self {
         Self {
             http,
-            services: services.all().map(|(name, url)| (name, url.clone())),
+            services: services.all().map(|(name, url)| (name, url.clone())).collect(),
             checked: Cache::builder().max_capacity(1).time_to_live(REUSE).build(),
         }
     }

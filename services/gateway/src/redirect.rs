@@ -6,40 +6,28 @@ use axum::{
     http::{HeaderValue, StatusCode, header, uri::PathAndQuery},
     response::{IntoResponse, Response},
 };
-use url::Url;
 
-use crate::{config::Config, connection_info::ConnectionInfo, error::Error};
+use crate::{connection_info::ConnectionInfo, host_names::HostNames, refusal::Refusal};
 
-/// The parts of the configuration that addresses are made of.
-#[derive(Clone)]
-struct Hosts {
-    public_url: Url,
-    apps_domain: String,
+pub(crate) fn router(names: HostNames) -> Router {
+    Router::new().fallback(redirect).with_state(names)
 }
 
-pub(crate) fn router(config: &Config) -> Router {
-    let hosts = Hosts { public_url: config.public_url.clone(), apps_domain: config.apps.domain.clone() };
-    Router::new().fallback(redirect).with_state(hosts)
-}
-
-async fn redirect(State(hosts): State<Hosts>, request: Request) -> Result<Response, Error> {
-    let connection = ConnectionInfo::of(&request, "http").ok_or(Error::NoHost)?;
+async fn redirect(State(names): State<HostNames>, request: Request) -> Result<Response, Refusal> {
+    let connection = ConnectionInfo::of(&request, "http").ok_or_else(Refusal::no_host)?;
     let path = request.uri().path_and_query().map_or("/", PathAndQuery::as_str);
     let location =
-        HeaderValue::from_str(&hosts.location(&connection.host, path)).map_err(|_| Error::NoHost)?;
+        HeaderValue::from_str(&location(&names, &connection.host, path)).map_err(|_| Refusal::no_host())?;
     Ok((StatusCode::PERMANENT_REDIRECT, [(header::LOCATION, location)]).into_response())
 }
 
-impl Hosts {
-    /// Hosts that are not the platform's are redirected to the platform.
-    fn location(&self, host: &str, path: &str) -> String {
-        let own = self.public_url.host_str().unwrap_or_default();
-        let below = host.strip_suffix(&self.apps_domain).is_some_and(|label| label.ends_with('.'));
-        let host = if below { host } else { own };
-        let port = self.public_url.port().map_or_else(String::new, |port| format!(":{port}"));
-        let path = if path.starts_with('/') { path } else { "/" };
-        format!("https://{host}{port}{path}")
-    }
+/// Hosts that are not the platform's are redirected to the platform.
+fn location(names: &HostNames, host: &str, path: &str) -> String {
+    let own = names.public_url.host_str().unwrap_or_default();
+    let host = if names.instance_label(host).is_some() { host } else { own };
+    let port = names.public_url.port().map_or_else(String::new, |port| format!(":{port}"));
+    let path = if path.starts_with('/') { path } else { "/" };
+    format!("https://{host}{port}{path}")
 }
 
 #[cfg(test)]
@@ -49,11 +37,11 @@ mod tests {
     #[test]
     fn only_hosts_of_the_platform_are_kept() {
         let hosts =
-            |url: &str| Hosts { public_url: url.parse().unwrap(), apps_domain: "apps.test".to_owned() };
+            |url: &str| HostNames { public_url: url.parse().unwrap(), apps_domain: "apps.test".to_owned() };
         let (plain, port) = (hosts("https://atelier.test/"), hosts("https://atelier.test:8443/"));
-        assert_eq!(plain.location("atelier.test", "/v1/me?a=b"), "https://atelier.test/v1/me?a=b");
-        assert_eq!(port.location("inst-1.apps.test", "/x"), "https://inst-1.apps.test:8443/x");
-        assert_eq!(plain.location("evil.test", "//x"), "https://atelier.test//x");
-        assert_eq!(plain.location("evilapps.test", "*"), "https://atelier.test/");
+        assert_eq!(location(&plain, "atelier.test", "/v1/me?a=b"), "https://atelier.test/v1/me?a=b");
+        assert_eq!(location(&port, "inst-1.apps.test", "/x"), "https://inst-1.apps.test:8443/x");
+        assert_eq!(location(&plain, "evil.test", "//x"), "https://atelier.test//x");
+        assert_eq!(location(&plain, "evilapps.test", "*"), "https://atelier.test/");
     }
 }

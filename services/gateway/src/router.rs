@@ -1,6 +1,6 @@
 //! The choice between the platform's routes and an instance, by host name alone.
 
-use std::{convert::Infallible, sync::Arc};
+use std::sync::Arc;
 
 use axum::{
     Router,
@@ -9,17 +9,19 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use service::RouteName;
-use tower::ServiceExt;
 
 use crate::{
-    connection_info::ConnectionInfo, error::Error, instance::Instances, rest::Api, route_names,
-    security_headers, state::AppState,
+    connection_info::ConnectionInfo, cors::Cors, host_names::HostNames, instance::Instances,
+    oneshot::oneshot, refusal::Refusal, rest::Api, route_names, security_headers,
 };
 
-/// What the public listener serves, by host name. The platform's routes are chosen after the host, so that `/readyz` of an
-/// instance's host is the instance's own.
+/// Methods that are forwarded.
+const SERVED: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
+
+/// The router of the public listener, by host name. The platform's routes are chosen after the host, so that `/readyz`
+/// of an instance's host is the instance's own.
 pub(crate) struct Hosts {
-    state: AppState,
+    names: HostNames,
     platform: Platform,
     instances: Instances,
     /// `Strict-Transport-Security`, with `https`.
@@ -36,12 +38,14 @@ struct Platform {
 }
 
 impl Hosts {
-    /// `pages` are the platform's routes besides the API.
+    /// `pages` are the platform's routes besides the API, `hsts` the `Strict-Transport-Security` of all responses.
     ///
     /// # Errors
     /// If an allowed origin is not valid.
     pub(crate) fn new(
-        state: AppState,
+        names: HostNames,
+        cors: &Cors,
+        hsts: Option<HeaderValue>,
         api: Api,
         pages: Router,
         instances: Instances,
@@ -53,23 +57,22 @@ impl Hosts {
                 let platform = Platform { api: Arc::clone(&api), pages: pages.clone(), with_cors: None };
                 async move { platform.route(request).await }
             });
-            state.config.cors.add(all)?
+            cors.add(all)?
         };
-        let hsts = security_headers::hsts(&state.config)?;
-        Ok(Self { platform: Platform { api, pages, with_cors }, state, instances, hsts })
+        Ok(Self { names, platform: Platform { api, pages, with_cors }, instances, hsts })
     }
 
     /// Answers a request: `<label>.<apps domain>` is an instance, all else the platform.
     pub(crate) async fn answer(&self, mut request: Request) -> Response {
-        let config = &self.state.config;
-        let Some(connection) = ConnectionInfo::of(&request, config.public_url.scheme()) else {
-            return Error::NoHost.into_response();
+        let names = &self.names;
+        let Some(connection) = ConnectionInfo::of(&request, names.public_url.scheme()) else {
+            return Refusal::no_host().into_response();
         };
         if *request.method() == Method::CONNECT || *request.method() == Method::TRACE {
-            return Error::MethodNotServed.into_response();
+            return Refusal::method_not_served(SERVED).into_response();
         }
-        let own = config.public_url.host_str().is_some_and(|own| own.eq_ignore_ascii_case(&connection.host));
-        let mut response = match instance_label(&connection.host, &config.apps.domain).filter(|_| !own) {
+        let own = names.is_own(&connection.host);
+        let mut response = match names.instance_label(&connection.host).filter(|_| !own) {
             Some(label) => {
                 let mut response = Box::pin(self.instances.handle(label, &connection, request)).await;
                 response.extensions_mut().insert(RouteName("instance"));
@@ -113,35 +116,5 @@ impl Platform {
             return self.api.forward(request).await.unwrap_or_else(IntoResponse::into_response);
         }
         oneshot(self.pages.clone(), request).await
-    }
-}
-
-/// Answers a request by a router.
-pub(crate) async fn oneshot(routes: Router, request: Request) -> Response {
-    let response: Result<Response, Infallible> = Box::pin(routes.oneshot(request)).await;
-    response.unwrap_or_else(|never| match never {})
-}
-
-/// What precedes `.<apps domain>` in a host name. It may name no instance.
-fn instance_label<'h>(host: &'h str, apps_domain: &str) -> Option<&'h str> {
-    host.strip_suffix(apps_domain)?.strip_suffix('.')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::instance_label;
-
-    #[test]
-    fn only_names_below_the_apps_domain_are_instances() {
-        for (host, label) in [
-            ("inst-1.apps.test", Some("inst-1")),
-            ("a.b.apps.test", Some("a.b")),
-            ("apps.test", None),
-            ("inst-1apps.test", None),
-            ("inst-1.apps.test.evil", None),
-            ("other.test", None),
-        ] {
-            assert_eq!(instance_label(host, "apps.test"), label, "{host}");
-        }
     }
 }

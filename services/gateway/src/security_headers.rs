@@ -1,8 +1,7 @@
 //! Response headers that tell browsers what they may do with the platform's own responses. Instances set their own.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
-
-use crate::config::Config;
+use url::Url;
 
 /// For responses that are not pages.
 const NO_CONTENT: &str = "default-src 'none'; frame-ancestors 'none'; sandbox";
@@ -25,11 +24,12 @@ pub(crate) fn add(headers: &mut HeaderMap) {
     }
 }
 
-/// `Strict-Transport-Security` for all responses, those of instances included, with `https`.
+/// `Strict-Transport-Security` for all responses, those of instances included, with `https`: browsers use nothing else for
+/// this time.
 ///
 /// # Errors
 /// If the value is not one of a header.
-pub(crate) fn hsts(config: &Config) -> anyhow::Result<Option<HeaderValue>> {
-    let secure = config.public_url.scheme() == "https";
-    Ok(secure.then(|| HeaderValue::from_str(&format!("max-age={}", config.hsts_seconds))).transpose()?)
+pub(crate) fn hsts(public_url: &Url, seconds: u32) -> anyhow::Result<Option<HeaderValue>> {
+    let secure = public_url.scheme() == "https";
+    Ok(secure.then(|| HeaderValue::from_str(&format!("max-age={seconds}"))).transpose()?)
 }

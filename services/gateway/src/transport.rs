@@ -1,4 +1,4 @@
-//! What lies between TCP and HTTP: the PROXY protocol, then TLS.
+//! The layers between TCP and HTTP: the PROXY protocol, then TLS.
 
 use std::{io, net::SocketAddr};
 

@@ -2,15 +2,14 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
+use access::{ssh, terminal};
 use activity::Tracker;
-use api::{
-    ErrorChain,
-    openapi::{Info, OpenApiRouter},
-};
-use auth::{AuthState, Verifier};
+use api::openapi::{Info, OpenApiRouter, Room, documented, finish, served};
+use auth::{AuthState, HasAuth, Verifier};
 use axum::Router;
+use axum::extract::FromRef;
 use cache::{Cache, Reads};
-use clients::{identity, stock, storage};
+use clusters::Clusters;
 use db::{
     Db,
     queue::{Queue, Settings},
@@ -18,31 +17,54 @@ use db::{
 use encryption::Cipher;
 use feed::Feed;
 use ids::{InstanceId, TenantId};
+use instances::{NAME, catalogue, event, instance::QUEUE, streams::TenantStreams};
 use jiff::Timestamp;
-use service::{Front, Health, Metrics, Process, Streams, health::DependencyKind};
+use observe::{
+    idle::{self, IdleStops},
+    log,
+    monitoring::{self, Monitoring},
+};
+use orders::{
+    order,
+    reconcile::{self, Reconciler},
+    registry_credential,
+};
+use routes::{route, share};
+use service::{Duty, Front, Health, Metrics, Process, Streams, Task, health::DependencyKind};
+use usage::{budget, metering, used};
 use utoipa::OpenApi;
 
-use crate::{
-    NAME, access, audit_log, budget, catalogue,
-    cluster::Clusters,
-    config::Config,
-    event, housekeeping,
-    idle::{self, IdleStops},
-    instance::{self, QUEUE, Reconciler},
-    isolation, log,
-    maker::Makers,
-    monitoring::{self, Monitoring},
-    operation, quota, registry_credential, route, share, ssh,
-    state::AppState,
-    tenant, usage,
-};
+use crate::{audit_log, config::Config, housekeeping, maker::Makers, tenant};
 
 /// Longest delay before a failed reconcile is retried.
 const MAX_DELAY: Duration = Duration::from_secs(15);
 
+/// What the crates and the slices of this one need; each takes its part.
+#[derive(Clone, FromRef)]
+struct AppState {
+    auth: AuthState,
+    db: Db,
+    access: access::State,
+    instances: instances::State,
+    keys: keys::State,
+    observe: observe::State,
+    orders: orders::State,
+    routes: routes::State,
+    tenant: tenant::Parts,
+    usage: usage::State,
+}
+
+impl HasAuth for AppState {
+    fn auth(&self) -> &AuthState {
+        &self.auth
+    }
+}
+
 /// The service.
 pub struct App {
+    config: Arc<Config>,
     state: AppState,
+    clusters: Clusters,
     process: Process,
     queue: Queue<InstanceId>,
     reconciler: Reconciler,
@@ -61,7 +83,7 @@ impl App {
         Self::with_clock(config, process, Timestamp::now)
     }
 
-    /// As [`App::new`], with another clock.
+    /// Like [`App::new`], with another clock.
     ///
     /// # Errors
     /// If the configuration is not valid.
@@ -72,31 +94,32 @@ impl App {
         db.register(&process.metrics);
         let cipher = Arc::new(Cipher::new(NAME, &config.encryption_keys)?);
         let clusters = Clusters::new(&config.clusters);
-        let stock = stock::Client::new(http.clone(), config.stock.clone());
-        let storage = storage::Client::new(http.clone(), config.storage.clone());
-        let identity = config.identity.clone().map(|at| identity::Client::new(http.clone(), at));
+        let stock = stock_api::Client::new(http.clone(), config.stock.clone());
+        let storage = storage_api::Client::new(http.clone(), config.storage.clone());
+        let identity = config.identity.clone().map(|at| identity_api::Client::new(http.clone(), at));
         let queue = Queue::new(
             &db,
             QUEUE,
             Settings { max_delay: MAX_DELAY, ..Settings::default() },
             &process.metrics,
         );
+        let orders = config.orders();
         let reconciler = Reconciler::new(
             db.clone(),
             clusters.clone(),
             stock.clone(),
             storage.clone(),
             Arc::clone(&cipher),
-            &config,
+            &orders,
             clock,
         )
         .with_tracer(process.tracer.clone())
         .with_metrics(&process.metrics);
         let ssh = config.ssh.as_ref().map(|config| {
-            let identity = identity::Client::new(http.clone(), config.identity.clone());
+            let identity = identity_api::Client::new(http.clone(), config.identity.clone());
             Arc::new(ssh::Server::new(config, &db, identity, &process.metrics))
         });
-        let monitoring = Monitoring::new(&config, &http, &process.metrics)?;
+        let monitoring = Monitoring::new(&config.prometheus, &clusters, &http, &process.metrics)?;
         let auth = AuthState {
             verifier: Verifier::new(config.auth.clone(), http.clone()),
             callers: Arc::new(config.callers.clone()),
@@ -104,34 +127,125 @@ impl App {
         let log_archive = config.log_archive.as_ref().map(|config| Arc::new(log::Archive::new(config, &db)));
         let cache = Cache::new(NAME, config.cache.as_ref(), &process.metrics)?;
         cache.report_to(&process.health);
-        let state = AppState {
-            catalogue: Reads::new(&cache, "catalogue"),
-            streams: Streams::default(),
-            activity: Tracker::default(),
-            events: event::Hub::new(&db),
-            usage: Feed::new(&db, usage::feed::OUTBOX),
-            routes: Feed::new(&db, route::OUTBOX),
-            terminals: access::terminal::Sessions::new(&process.shutdown),
-            config: Arc::new(config),
-            db,
-            cipher,
-            stock,
-            storage,
-            identity,
-            clusters,
+        let config = Arc::new(config);
+        let shutdown = process.shutdown.token();
+        let activity = Tracker::default();
+        let apps = Arc::new(config.apps.clone());
+        let streams = TenantStreams {
+            config: config.streams,
+            verifier: auth.verifier.clone(),
+            shutdown: shutdown.clone(),
             clock,
-            shutdown: process.shutdown.token(),
-            auth,
-            log_archive,
-            monitoring,
-            ssh,
+            open: Streams::default(),
         };
-        report_dependencies(&state, &process.health, &http);
-        let budgets = budget::Issuer::new(&state.db, state.config.budgets, clock, &process.metrics);
-        let AppState { db, clusters, monitoring, config, activity, .. } = &state;
-        let idle_stops = IdleStops::new(db, clusters, monitoring, config.idle, clock, &process.metrics);
-        let activity_reporter = idle::Reporter::new(db, activity, config.idle, clock);
-        Ok(Self { state, process, queue, reconciler, budgets, idle_stops, activity_reporter })
+        let state = AppState {
+            access: access::State {
+                auth: auth.clone(),
+                terminal: terminal::Parts {
+                    db: db.clone(),
+                    clusters: clusters.clone(),
+                    config: Arc::new(config.terminal.clone()),
+                    streams: streams.clone(),
+                    activity: activity.clone(),
+                    sessions: terminal::Sessions::new(&process.shutdown),
+                    clock,
+                },
+                ssh: ssh::Parts {
+                    db: db.clone(),
+                    clusters: clusters.clone(),
+                    activity: activity.clone(),
+                    verifier: auth.verifier.clone(),
+                    server: ssh,
+                    shutdown: shutdown.clone(),
+                },
+            },
+            instances: instances::State {
+                auth: auth.clone(),
+                db: db.clone(),
+                catalogue: catalogue::Parts { db: db.clone(), reads: Reads::new(&cache, "catalogue"), clock },
+                event: event::Parts {
+                    db: db.clone(),
+                    hub: event::Hub::new(&db),
+                    streams: streams.clone(),
+                    shutdown: shutdown.clone(),
+                },
+            },
+            keys: keys::State { auth: auth.clone(), db: db.clone() },
+            observe: observe::State {
+                auth: auth.clone(),
+                idle: idle::Parts { db: db.clone(), apps: apps.clone(), clock },
+                log: log::Parts {
+                    db: db.clone(),
+                    clusters: clusters.clone(),
+                    archive: log_archive.clone(),
+                    streams,
+                    clock,
+                },
+                monitoring: monitoring::Parts { db: db.clone(), monitoring, clock },
+            },
+            orders: orders::State {
+                auth: auth.clone(),
+                clusters: clusters.clone(),
+                order: order::Parts {
+                    config: Arc::new(orders),
+                    db: db.clone(),
+                    cipher: Arc::clone(&cipher),
+                    stock: stock.clone(),
+                    storage,
+                    clusters: clusters.clone(),
+                    clock,
+                },
+                registry_credential: registry_credential::Parts { db: db.clone(), cipher },
+            },
+            routes: routes::State {
+                auth: auth.clone(),
+                route: route::Parts {
+                    db: db.clone(),
+                    stock,
+                    changes: Feed::new(&db, route::OUTBOX),
+                    apps: apps.clone(),
+                    clock,
+                    shutdown: shutdown.clone(),
+                },
+                share: share::Parts {
+                    db: db.clone(),
+                    apps,
+                    identity,
+                    verifier: auth.verifier.clone(),
+                    clock,
+                },
+            },
+            tenant: tenant::Parts { db: db.clone(), archive: log_archive, clock },
+            usage: usage::State {
+                auth: auth.clone(),
+                db: db.clone(),
+                budget: budget::Parts { db: db.clone(), config: config.budgets, clock },
+                used: used::Parts {
+                    db: db.clone(),
+                    feed: Feed::new(&db, used::feed::OUTBOX),
+                    clock,
+                    shutdown,
+                },
+            },
+            auth,
+            db,
+        };
+        report_dependencies(&config, &state, &clusters, &process.health, &http);
+        let budgets = budget::Issuer::new(&state.db, config.budgets, clock, &process.metrics);
+        let (db, monitoring) = (&state.db, &state.observe.monitoring.monitoring);
+        let idle_stops = IdleStops::new(db, &clusters, monitoring, config.idle, clock, &process.metrics);
+        let activity_reporter = idle::Reporter::new(db, &activity, config.idle, clock);
+        Ok(Self {
+            config,
+            state,
+            clusters,
+            process,
+            queue,
+            reconciler,
+            budgets,
+            idle_stops,
+            activity_reporter,
+        })
     }
 
     /// Returns the routes, with health, metrics and the front's layers.
@@ -145,61 +259,50 @@ impl App {
                 revocations
             }
         };
-        let (router, _) = routes().with_state(self.state.clone()).split_for_parts();
-        Front::new(&self.process, ready).serve(router)
+        Front::new(&self.process, ready).serve(served(rooms(), &self.state))
     }
 
-    /// Starts the workers. They end with the process.
+    /// The background tasks. Each replica runs all of them.
+    fn tasks(&self) -> Vec<Task> {
+        let (state, clusters, process) = (&self.state, &self.clusters, &self.process);
+        let (db, verifier) = (&state.db, &state.auth.verifier);
+        let kept = self.config.events.retention_seconds();
+        let mut tasks = vec![
+            Task::every("records", Duty::Retention, housekeeping::PERIOD, db, housekeeping::clean_up),
+            db.retention("events", housekeeping::PERIOD, housekeeping::EVENTS, move |conn, limit| {
+                Box::pin(event::store::delete_old(conn, kept, limit))
+            }),
+            self.activity_reporter.task(),
+            order::queue::task(db, &state.routes.route.stock),
+            state.usage.used.feed.task("usage"),
+            state.routes.route.changes.task("routes"),
+            share::task(&state.routes.share),
+            self.config.audit.task(db, process),
+        ];
+        tasks.extend(self.reconciler.tasks(&self.queue));
+        tasks.extend(self.reconciler.watches(&self.queue));
+        tasks.extend(self.budgets.tasks());
+        tasks.extend(self.idle_stops.tasks());
+        tasks.extend(state.instances.event.hub.tasks());
+        tasks.extend(metering::tasks(process, db, clusters, &self.queue));
+        tasks.extend(state.observe.log.archive.iter().flat_map(|archive| archive.tasks(clusters)));
+        let monitoring::Parts { monitoring, clock, .. } = &state.observe.monitoring;
+        tasks.extend(monitoring.tasks(self.config.monitoring, db, clusters, *clock));
+        tasks.extend(state.access.ssh.server.iter().flat_map(|ssh| ssh.tasks(&state.access.ssh, process)));
+        tasks.extend(verifier.task());
+        tasks.extend(verifier.makers_task(Makers(db.clone())));
+        tasks
+    }
+
+    /// Starts the background tasks. They end with the process.
     pub fn start_workers(&self) {
-        self.start_watches();
-        self.state.auth.verifier.start(&self.process.workers, NAME);
-        self.state.auth.verifier.follow_makers(&self.process.workers, NAME, Makers(self.state.clone()));
-        let reconciler = self.reconciler.clone();
-        self.queue.start(&self.process.workers, "gpu.instances", move |leased| {
-            let reconciler = reconciler.clone();
-            async move { Box::pin(reconciler.reconcile(leased)).await }
-        });
-        self.budgets.start(&self.process.workers);
-        self.idle_stops.start(&self.process.workers);
-        self.activity_reporter.start(&self.process.workers);
-        instance::queue::start(&self.state.db, &self.state.stock, &self.process.workers);
-        self.state.events.start(&self.process.workers);
-        self.state.usage.start(&self.process.workers, "gpu.usage");
-        self.state.routes.start(&self.process.workers, "gpu.routes");
-        share::start(&self.state, &self.process.workers);
-        self.state.config.audit.start(&self.state.db, &self.process, NAME);
-        housekeeping::start(
-            &self.process,
-            &self.state.db,
-            &self.state.clusters,
-            &self.queue,
-            self.state.config.events.retention_seconds(),
-        );
-        if let Some(archive) = &self.state.log_archive {
-            archive.start(&self.state.clusters, &self.process);
-        }
-        let AppState { monitoring, config, db, clusters, clock, .. } = &self.state;
-        monitoring.start(config, db, clusters, *clock, &self.process);
-        if let Some(ssh) = &self.state.ssh {
-            ssh.start(&self.state, &self.process);
-        }
+        self.process.workers.start(NAME, self.tasks());
     }
 
-    /// Starts the workers `gpu.watch.<cluster>`, which observe the clusters and poke the queue. For tests that
+    /// Starts the tasks `gpu.units.follow.<cluster>`, which observe the clusters and wake the queue. For tests that
     /// reconcile by themselves; otherwise part of [`App::start_workers`].
     pub fn start_watches(&self) {
-        for cluster in self.state.clusters.iter() {
-            let (cluster, reconciler, queue) =
-                (Arc::clone(cluster), self.reconciler.clone(), self.queue.clone());
-            self.process.workers.spawn(format!("gpu.watch.{}", cluster.name()), move |stop| {
-                let (cluster, reconciler, queue) = (Arc::clone(&cluster), reconciler.clone(), queue.clone());
-                async move {
-                    let watch = cluster.watch(|instances| poke_affected(&reconciler, &queue, instances));
-                    stop.run_until_cancelled(watch).await;
-                    Ok(())
-                }
-            });
-        }
+        self.process.workers.start(NAME, self.reconciler.watches(&self.queue));
     }
 
     /// Compares the meter with the histories of the clusters, as a worker does from time to time. Returns the number of
@@ -208,10 +311,10 @@ impl App {
     /// # Errors
     /// If the database fails.
     pub async fn compare_usage(&self) -> anyhow::Result<u64> {
-        usage::comparison::run(&self.state.db, &self.state.clusters, &self.queue).await
+        used::comparison::run(&self.state.db, &self.clusters, &self.queue).await
     }
 
-    /// Judges the budget of a tenant once, as its queue does when it is due. Returns false if another worker has leased it.
+    /// Evaluates the budget of a tenant once, as its queue does when it is due. Returns false if another worker has leased it.
     ///
     /// # Errors
     /// If the database fails.
@@ -219,7 +322,7 @@ impl App {
         self.budgets.reconcile_once(tenant).await
     }
 
-    /// Judges once whether an instance is idle, as its queue does when it is due. Returns false if another worker has leased
+    /// Evaluates once whether an instance is idle, as its queue does when it is due. Returns false if another worker has leased
     /// it, or it has no idle stop.
     ///
     /// # Errors
@@ -250,13 +353,13 @@ impl App {
 
     /// Returns the address of the SSH listener, once it listens; none without an SSH endpoint.
     pub async fn ssh_address(&self) -> Option<SocketAddr> {
-        self.state.ssh.as_ref()?.address().await
+        self.state.access.ssh.server.as_ref()?.address().await
     }
 
     /// Returns the clusters.
     #[must_use]
     pub fn clusters(&self) -> &Clusters {
-        &self.state.clusters
+        &self.clusters
     }
 
     /// Serves until shutdown begins.
@@ -272,9 +375,14 @@ impl App {
 }
 
 /// Adds what the service calls to the dependencies of the process.
-fn report_dependencies(state: &AppState, health: &Health, http: &reqwest::Client) {
-    let AppState { config, clusters, auth, .. } = state;
-    auth.verifier.report_to(health);
+fn report_dependencies(
+    config: &Config,
+    state: &AppState,
+    clusters: &Clusters,
+    health: &Health,
+    http: &reqwest::Client,
+) {
+    state.auth.verifier.report_to(health);
     health.depends_on_service("stock", http, config.stock.url.as_str());
     health.depends_on_service("storage", http, config.storage.url.as_str());
     if let Some(identity) = &config.identity {
@@ -286,51 +394,37 @@ fn report_dependencies(state: &AppState, health: &Health, http: &reqwest::Client
     clusters.report_to(health);
 }
 
-/// Pokes the instances that have something to do. Every replica observes every event, and most events need no
-/// reconcile: these cost one read and no write.
-async fn poke_affected(reconciler: &Reconciler, queue: &Queue<InstanceId>, instances: Vec<InstanceId>) {
-    let affected = reconciler.affected(&instances).await.unwrap_or_else(|error| {
-        tracing::warn!(error = %ErrorChain(&error), "cannot read observed instances, all are reconciled");
-        instances
-    });
-    affected.into_iter().for_each(|instance| queue.poke(instance));
-}
-
 #[derive(OpenApi)]
 #[openapi(tags(
     (name = "services", description = "The catalogue of services"),
     (name = "instances", description = "Tenants' instances"),
-    (name = "registry credentials", description = "With which tenants pull images from private registries"),
+    (name = "registry credentials", description = "Credentials for pulling images from private registries"),
     (name = "ssh", description = "SSH to instances: endpoint, keys, connections"),
-    (name = "usage", description = "What was used in a window of time"),
+    (name = "usage", description = "Usage in a window of time"),
     (name = "operations", description = "Long-running actions on instances"),
-    (name = "events", description = "What happened to instances"),
-    (name = "audit", description = "Who changed what, and who signed in"),
+    (name = "events", description = "Events of instances"),
+    (name = "audit", description = "Audit log: changes and sign-ins"),
     (name = "platform", description = "Instances of all tenants, for administrators"),
     (name = "internal", description = "For other services of the platform, with a service token")
 ))]
 struct Document;
 
+fn rooms() -> [Room<AppState>; 8] {
+    [
+        Room::new(routes()),
+        Room::new(access::routes()),
+        Room::new(instances::routes()),
+        Room::new(keys::routes()),
+        Room::new(observe::routes()),
+        Room::new(orders::routes()),
+        Room::new(routes::routes()),
+        Room::new(usage::routes()),
+    ]
+}
+
+/// The routes of this crate.
 fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::with_openapi(Document::openapi())
-        .merge(budget::routes())
-        .merge(catalogue::routes())
-        .merge(instance::routes())
-        .merge(event::routes())
-        .merge(idle::routes())
-        .merge(isolation::routes())
-        .merge(registry_credential::routes())
-        .merge(access::routes())
-        .merge(log::routes())
-        .merge(monitoring::routes())
-        .merge(usage::routes())
-        .merge(operation::routes())
-        .merge(quota::routes())
-        .merge(route::routes())
-        .merge(share::routes())
-        .merge(ssh::routes())
-        .merge(tenant::routes())
-        .merge(audit_log::routes())
+    OpenApiRouter::new().merge(tenant::routes()).merge(audit_log::routes())
 }
 
 /// Returns the service's OpenAPI document.
@@ -340,7 +434,7 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         title: "Atelier gpu service",
         description: "GPU instances: catalogue, life cycle, log, terminal, SSH and usage.",
     };
-    api::openapi::finish(routes().into_openapi(), info)
+    finish(documented(rooms(), Document::openapi()), info)
 }
 
 /// The metrics of the process, for their description.
@@ -350,8 +444,8 @@ pub fn metrics() -> Metrics {
     db::describe_metrics(&process.metrics);
     audit::register_metrics(&process.metrics);
     cache::describe_metrics(&process.metrics);
-    instance::starts::Starts::register(&process.metrics);
-    housekeeping::Measures::register(&process.metrics);
+    reconcile::starts::Starts::register(&process.metrics);
+    metering::Measures::register(&process.metrics);
     budget::BudgetMetrics::default().register(&process.metrics);
     monitoring::MonitoringMetrics::default().register(&process.metrics);
     ssh::SshMetrics::default().register(&process.metrics);

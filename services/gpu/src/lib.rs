@@ -1,66 +1,46 @@
 //! The gpu service: the catalogue of services and tenants' GPU instances, from order to deletion.
 //!
-//! - [`app`] wires the service; [`state`] is what handlers share.
-//! - `catalogue`: the services that users choose from.
-//! - `instance`: requests record the desired state (`http.rs`); a reconciler (`reconcile.rs`) carries it out, with a
-//!   claim of the stock service, an attachment of the storage service and the `spec.instance` of a `GpuUnit`.
-//! - `cluster`: the Kubernetes clusters, whose `GpuUnit` statuses are the actual state.
-//! - `operation`, `usage`, `route`, `access`: long-running actions, the meter, what the gateway asks, the terminal.
-//! - `log`: logs of instances, live and kept.
-//! - `monitoring`: metrics of instances, from Prometheus or from the nodes.
-//! - `event`: what happened to instances: an ordered log per tenant, followed as server-sent events or as a feed.
-//! - `ssh`: the SSH endpoint of all instances.
-//! - `quota`: what a tenant may use at a time.
-//! - `budget`: what a tenant may spend in a month, and the allowances that starts are checked against.
-//! - `isolation`: in which datacenters code of tenants runs, as their operators report it.
-//! - `registry_credential`: with which tenants pull images from private registries.
-//! - `idle`: stops instances that are idle, where their users have asked for it.
-//! - `tenant`: what the suspension or end of a tenant means for its instances.
-//! - `housekeeping`: periodic workers.
+//! Rooms of the house, crates below `services/gpu`. Each imports only those before it, and none imports
+//! `access` or `observe`:
+//! - `core`: the rules, without SQL, HTTP or clusters;
+//! - `clusters`: the Kubernetes clusters; the statuses of their `GpuUnit`s are the actual state;
+//! - `instances`: the rows of instances, what happened to them and what they cost;
+//! - `keys`: public keys that open instances; `usage`: what tenants have used and may use;
+//! - `orders`: what is asked of instances, and its execution;
+//! - `routes`: how instances are reached from outside: what the gateway asks, tickets, share links;
+//! - `access`: terminals and SSH; `observe`: logs, metrics and idle instances. Nothing stands on them but this crate.
+//!
+//! This crate wires them, and has the slices that need several of them (`tests/structure` checks that they import each other in no
+//! circle):
+//! - `tenant`: what the suspension or end of a tenant means for its instances; `maker`: what ends with the rights of its maker;
+//! - `housekeeping`: deletes what is too old; `config`: the parts of all rooms; [`app`] wires the service.
+//!
+//! Nothing may enter that can stand in a room: this crate is built again with each of them.
 
-mod access;
 mod app;
 mod audit_log;
-mod budget;
-mod catalogue;
-pub mod cluster;
 mod config;
-mod error;
-pub mod event;
 mod housekeeping;
-mod idle;
-pub mod instance;
-mod isolation;
-mod log;
 mod maker;
-mod monitoring;
-mod operation;
-mod quota;
-mod registry_credential;
-mod route;
-mod share;
-mod ssh;
-mod state;
 mod tenant;
-pub mod usage;
 
-use sqlx::migrate::Migrator;
+pub use instances::{MIGRATIONS, NAME};
 
-pub use app::{App, metrics, openapi};
-pub use catalogue::{EnvVar, Template, TemplatePort};
-pub use config::{
-    Apps, BudgetsConfig, Config, EventsConfig, HoldsConfig, IdleConfig, LogArchiveConfig, MonitoringConfig,
-    PrometheusConfig, SshConfig, StreamsConfig, TerminalConfig,
+pub use crate::app::{App, metrics, openapi};
+pub use crate::config::Config;
+pub use access::{ssh::SshConfig, terminal::TerminalConfig};
+pub use gpu_core::catalogue::{EnvVar, Template, TemplatePort};
+pub use gpu_core::instance::IdleConfig;
+pub use instances::{event::EventsConfig, instance::Apps, streams::StreamsConfig};
+pub use observe::{
+    log::LogArchiveConfig,
+    monitoring::{MonitoringConfig, PrometheusConfig},
 };
-
-/// The service's name: of its schema, its roles and its workers.
-pub const NAME: &str = "gpu";
-
-/// The schema's migrations.
-pub static MIGRATIONS: Migrator = sqlx::migrate!("../../migrations/gpu");
+pub use orders::order::HoldsConfig;
+pub use usage::budget::BudgetsConfig;
 
 /// Encrypts secrets under the first key that are not: up to `limit` of each kind, in one transaction. Returns how many. For an
-/// administrator of the database, whose search path is this service's schema.
+/// administrator of the database, with this service's schema as the search path.
 ///
 /// # Errors
 /// If one cannot be decrypted with the configured keys.
@@ -70,8 +50,8 @@ pub async fn reencrypt(
     limit: i64,
 ) -> anyhow::Result<u64> {
     let mut tx = sqlx::Connection::begin(conn).await?;
-    let secrets = instance::reencrypt(&mut tx, cipher, limit).await?;
-    let credentials = registry_credential::reencrypt(&mut tx, cipher, limit).await?;
+    let secrets = instances::instance::reencrypt(&mut tx, cipher, limit).await?;
+    let credentials = orders::registry_credential::reencrypt(&mut tx, cipher, limit).await?;
     tx.commit().await?;
     Ok(secrets + credentials)
 }

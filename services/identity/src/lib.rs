@@ -2,52 +2,52 @@
 //!
 //! The only service that handles passwords. It knows nothing of what a tenant owns in other services.
 //!
-//! [`App`] is the wiring. The slices are `user`, `tenant`, `membership`, `invitation`, `session`,
-//! `api_key`, `oidc`, `passkey`, `token_exchange`, `totp`, `revocation` and `signing_key`. Below them:
-//! `state` (what they share), `scope` (whose rows a transaction sees), `authority` (what a
-//! caller may do by the tables), `client_address` (where a request comes from), `password` (hashing), `keyring`
-//! (the keys in use) and `error`.
+//! Rooms of the house, crates below `services/identity`; each imports only those before it:
+//! - `people`: users, tenants, members, and their sessions;
+//! - `sign_in`: how people prove who they are.
+//!
+//! This crate wires them, and has what stands on both. A slice imports only those above it in this list:
+//!
+//! - [`config`]: the configuration;
+//! - [`audit_log`]: who changed what, over HTTP;
+//! - [`signing_key`]: the keys that sign access tokens, created, published and deleted;
+//! - [`maker`]: whether makers still have the right to create their objects, for the other services;
+//! - [`api_key`]: credentials of scripts;
+//! - [`token_exchange`]: access tokens for API keys and cookies, for the gateway;
+//! - [`invitation`]: how people become members;
+//! - [`account`]: changes of users by administrators, themselves and operators, and their effects;
+//! - [`clean_up`]: deletes old rows of several slices;
+//! - [`app`]: the wiring.
+//!
+//! Nothing may enter that can stand in a room: this crate is built again with each of them.
 
+mod account;
 mod api_key;
 mod app;
 mod audit_log;
-mod authority;
-mod client_address;
+mod clean_up;
 mod config;
-mod error;
 mod invitation;
-mod keyring;
 mod maker;
-mod membership;
-mod oidc;
-mod passkey;
-mod password;
-mod revocation;
-mod scope;
-mod session;
 mod signing_key;
-mod state;
-mod tenant;
 mod token_exchange;
-mod totp;
-mod user;
 
 use sqlx::migrate::Migrator;
 
 pub use app::{App, metrics, openapi};
-pub use config::{
-    BootstrapAdmin, ClaimRule, Config, EmailTrust, MembershipRule, OidcClaims, OidcProvider, PasskeyConfig,
-    PasswordConfig, SessionConfig, SigningConfig,
+pub use config::{BootstrapAdmin, Config, SigningConfig};
+pub use people::{NAME, session::SessionConfig};
+pub use sign_in::{
+    passkey::PasskeyConfig,
+    password::PasswordConfig,
+    provider::{ClaimRule, EmailTrust, MembershipRule, OidcClaims, OidcProvider},
 };
 
+pub use account::{Administrator, PutAdministrator, put_administrator};
 pub use signing_key::{SigningKeyStart, request_signing_key, signing_keys};
-pub use user::{Administrator, PutAdministrator, put_administrator};
 
 /// The program of the platform's operators, as the audit log names it.
 const OPERATORS_PROGRAM: &str = "atelier-admin";
-
-/// Name of the service, its schema, its roles and its workers.
-pub const NAME: &str = "identity";
 
 /// The migrations of the schema.
 pub static MIGRATIONS: Migrator = sqlx::migrate!("../../migrations/identity");
@@ -63,7 +63,7 @@ pub async fn reencrypt(
     limit: i64,
 ) -> anyhow::Result<u64> {
     let mut tx = sqlx::Connection::begin(conn).await?;
-    let factors = totp::reencrypt(&mut tx, cipher, limit).await?;
+    let factors = sign_in::totp::reencrypt(&mut tx, cipher, limit).await?;
     let keys = signing_key::reencrypt(&mut tx, cipher, limit).await?;
     tx.commit().await?;
     Ok(factors + keys)

@@ -1,66 +1,38 @@
-//! Jobs: generation and training, as tasks on the GPUs of pools.
+//! The jobs service: jobs for generation and training on the GPUs of pools.
 //!
-//! - [`application`]: what can be asked for, and its parameters;
-//! - [`job`]: jobs of tenants and their states;
-//! - [`event`]: what happened to jobs;
-//! - [`attempt`]: tries of jobs on workers: the worker's side of a job;
-//! - [`budget`]: tenants that have nothing left to spend, whose jobs are held;
-//! - [`cost`]: what attempts cost, and the feed of it for other services;
-//! - [`worker`]: units that run jobs, and the listener for them;
-//! - [`upload`], [`artifact`], [`model`]: what users bring for jobs, what jobs make, and the results of trainings;
-//! - [`base_model`]: checkpoints and base models that workers have, and that jobs name;
-//! - [`fleet`]: workers that the platform runs itself, as instances;
-//! - [`pool`]: workers of one kind with one scheduler, for administrators;
-//! - [`share`]: what tenants are entitled to in a pool;
-//! - [`schedule`]: which job runs where. No clock, no I/O and no randomness;
-//! - [`dispatch`]: the scheduler of a pool: turns rows into events of [`schedule`], and carries out its decisions;
-//! - [`rest`]: fewer looks at the database while nothing is in progress;
-//! - [`mq`]: the same by RabbitMQ;
-//! - [`webhook`]: events as signed requests to endpoints of tenants;
-//! - [`tenant`]: what the suspension or end of a tenant means for its jobs.
+//! Rooms of the house, crates below `services/jobs`. Each imports only those before it:
+//! - `core`: what jobs are, what they need, how attempts end and what they cost. Pure;
+//! - `schedule`: which job runs on which GPU. Pure, and knows none of the others;
+//! - `records`: what is stored of jobs, pools, workers, events and costs;
+//! - `results`: what jobs make, what users bring for them, models and their deployment;
+//! - `attempts`: tries of jobs on workers, and workers that the platform runs;
+//! - `webhook`: events as signed requests to endpoints of tenants; `listener`: the listener for workers;
+//! - `views`: pools as the scheduler sees them; `dispatch`: the scheduler of each pool, which carries out its decisions;
+//! - `submission`: what tenants ask of jobs: to submit, change and cancel them, what they would cost, and why they wait;
+//! - `mq`: jobs and events over RabbitMQ.
+//!
+//! This crate wires them, and has the slices that need several of them (`tests/structure` checks that they import each other in no
+//! circle):
+//! - `tenant`: what the suspension or end of a tenant means for its jobs; `maker`: what ends with its maker;
+//! - `config`: the parts of all rooms; `app` wires the service.
+//!
+//! Nothing may enter that can stand in a room: this crate is built again with each of them.
 
 mod app;
-mod application;
-mod artifact;
-mod attempt;
 mod audit_log;
-mod base_model;
-mod budget;
 mod config;
-mod cost;
-mod deployment;
-mod dispatch;
-mod error;
-mod event;
-mod fleet;
-mod job;
 mod maker;
-mod metrics;
-mod model;
-mod mq;
-mod pool;
-mod rest;
-pub mod schedule;
-mod share;
-mod state;
 mod tenant;
-mod upload;
-mod webhook;
-mod worker;
 
-use sqlx::migrate::Migrator;
+pub use records::{MIGRATIONS, NAME};
 
-pub use app::{App, metrics, openapi};
-pub use config::{
-    Config, EndedConfig, FleetConfig, LimitsConfig, MqConfig, ProgressConfig, SchedulerConfig, StreamsConfig,
-    WebhooksConfig,
-};
-
-/// Name of the service, its schema and its roles.
-pub const NAME: &str = "jobs";
-
-/// Migrations of the service's schema.
-pub static MIGRATIONS: Migrator = sqlx::migrate!("../../migrations/jobs");
+pub use crate::app::{App, metrics, openapi};
+pub use crate::config::{Config, EndedConfig, LimitsConfig};
+pub use attempts::fleet::FleetConfig;
+pub use jobs_core::scheduler::SchedulerConfig;
+pub use mq::MqConfig;
+pub use records::{event::StreamsConfig, progress::ProgressConfig};
+pub use webhook::WebhooksConfig;
 
 /// Encrypts the secrets of webhooks under the first key that are not: up to `limit`, in one transaction. Returns how many. For
 /// an administrator of the database, whose search path is this service's schema.

@@ -4,7 +4,7 @@ use anyhow::Context as _;
 use jiff::Timestamp;
 use kube::Client;
 use service::health::{DependencyKind, cause};
-use service::{Front, Metrics as ServiceMetrics, Process};
+use service::{Front, Metrics as ServiceMetrics, Process, Task};
 
 use crate::NAME;
 use crate::config::Config;
@@ -78,10 +78,16 @@ impl App {
         front.serve(http::router(self.state.clone()))
     }
 
-    /// Starts the background workers.
+    /// The background tasks. Each replica runs all of them.
+    fn tasks(&self) -> Vec<Task> {
+        let mut tasks = self.replica.tasks();
+        tasks.push(self.state.task());
+        tasks
+    }
+
+    /// Starts the background tasks. They end with the process.
     pub fn start_workers(&self) {
-        self.replica.start_workers(&self.process.workers);
-        self.state.start_workers(&self.process.workers);
+        self.process.workers.start(NAME, self.tasks());
     }
 
     /// Runs the operator and its API until shutdown.

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use auth::Callers;
 use crds::ClusterConfig;
+use plans::settings::Settings;
 use serde::Deserialize;
 
 use crate::controller::election::LeaseSettings;
-use crate::settings::Settings;
 
 /// The configuration of the operator.
 #[derive(Debug, Clone, Deserialize)]
@@ -29,8 +29,7 @@ pub struct Config {
     /// Name of this replica in the election; random if absent.
     #[serde(default)]
     pub identity: Option<String>,
-    /// Install the custom resource definitions at startup. For development clusters: it needs permissions that the
-    /// operator otherwise does not.
+    /// Install the custom resource definitions at startup. For development clusters: it needs additional permissions.
     #[serde(default)]
     pub install: bool,
     /// Number of objects that are reconciled at the same time.

@@ -2,7 +2,7 @@
 
 use api::{FieldError, Problem, ProblemType};
 
-/// Why a call of the Operator API failed.
+/// Errors of the Operator API.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The instance or storage does not exist.
@@ -55,7 +55,7 @@ impl Error {
         Self::Invalid(vec![FieldError { pointer: pointer.to_owned(), detail: detail.into() }])
     }
 
-    /// The error of a write: what the Kubernetes API rejects as invalid is the caller's to change.
+    /// The error of a write: if the Kubernetes API rejects it as invalid, the caller has to change it.
     pub(crate) fn of_write(error: kube::Error) -> Self {
         match error {
             kube::Error::Api(status) if matches!(status.code, 400 | 422) => Self::Rejected(status.message),

@@ -2,32 +2,27 @@
 //!
 //! | part | job |
 //! |---|---|
-//! | [`observation`] | the parts of the cluster's objects that decisions depend on |
-//! | [`mod@unit`], [`storage`], [`download`], [`tenant`] | the next step as a value; no clock, no client |
+//! | [`plans`] | a crate: observations, and the next step as a value; no clock, no client |
 //! | [`controller`] | watches, election, reconciliation; the only part that writes for custom resources |
-//! | [`http`] | the Operator API; its state is [`AppState`] |
+//! | [`http`] | the Operator API; its state is [`AppState`], its errors are [`Error`], its records are in `records` |
+//! | `config` | the configuration |
 //! | [`app`] | the wiring |
+//!
+//! No decision about an object may enter: it belongs in [`plans`], where it is tested without a cluster.
 
 pub mod app;
-mod conditions;
 mod config;
 pub mod controller;
-pub mod download;
 mod error;
 pub mod http;
-mod object_names;
-pub mod observation;
 mod records;
-pub mod settings;
 mod state;
-pub mod storage;
-pub mod tenant;
-pub mod unit;
 
 pub use app::{App, metrics};
 pub use config::Config;
 pub use error::Error;
 pub use http::openapi;
+pub use plans::settings;
 pub use state::AppState;
 
 /// The name of the service.

@@ -26,6 +26,12 @@ enum Command {
         #[arg(long)]
         config: Option<PathBuf>,
     },
+    /// Read the configuration, and fail if it is not valid.
+    CheckConfig {
+        /// Configuration (TOML); the environment (`ATELIER_…`) overrides it.
+        #[arg(long)]
+        config: Option<PathBuf>,
+    },
     /// Install the custom resource definitions, the system namespace and the priority classes, then exit.
     Install {
         /// Configuration (TOML); the environment (`ATELIER_…`) overrides it.
@@ -42,7 +48,7 @@ enum Command {
     Openapi,
     /// Print the descriptions of the metrics as JSON.
     Metrics,
-    /// Fail unless the URL of a running process answers with a success.
+    /// Fail unless the URL of a running process returns a success status.
     Health {
         /// `http://127.0.0.1:<port>/readyz`
         url: String,
@@ -58,6 +64,7 @@ async fn main() -> anyhow::Result<()> {
             let config: Config = config::load(file.as_deref())?;
             Box::pin(App::serve(config, Process::on_signal()?)).await
         }
+        Command::CheckConfig { config } => cli::check_config::<Config>(config.as_deref()),
         Command::Install { config: file } => {
             telemetry::init();
             let config: Config = config::load(file.as_deref())?;

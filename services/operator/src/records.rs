@@ -9,9 +9,9 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Client;
 use kube::api::{Api, DeleteParams, ListParams, PostParams, Preconditions};
+use plans::object_names::digest;
 
 use crate::error::Error;
-use crate::object_names::digest;
 
 /// Label of the records.
 const LABEL: &str = "atelier.dev/record";

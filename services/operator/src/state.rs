@@ -1,4 +1,4 @@
-//! What the handlers and workers of the Operator API share.
+//! The state that handlers and tasks of the Operator API share.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,9 +7,8 @@ use auth::Callers;
 use crds::GpuUnit;
 use jiff::{SignedDuration, Timestamp};
 use kube::{Api, Client};
-use service::{Round, Workers};
+use service::{Duty, Round, Task};
 
-use crate::NAME;
 use crate::controller::Units;
 use crate::records::Records;
 
@@ -45,16 +44,13 @@ impl AppState {
         Self(Arc::new(Inner { client, records, units, callers, gpu_resource, clock }))
     }
 
-    /// Starts the worker that deletes old records of operations.
-    pub fn start_workers(&self, workers: &Workers) {
-        let (records, clock) = (self.0.records.clone(), self.0.clock);
-        workers.spawn_periodic(format!("{NAME}.records"), RECORDS_PERIOD, move || {
-            let records = records.clone();
-            async move {
-                records.delete_before(clock() - RECORDS_KEPT).await?;
-                Ok(Round::Done)
-            }
-        });
+    /// The task that deletes old records of operations.
+    #[must_use]
+    pub fn task(&self) -> Task {
+        Task::every("records", Duty::Retention, RECORDS_PERIOD, self, |state| async move {
+            state.0.records.delete_before((state.0.clock)() - RECORDS_KEPT).await?;
+            Ok(Round::Done)
+        })
     }
 
     /// The records of operations.

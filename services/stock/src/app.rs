@@ -1,22 +1,58 @@
-//! The service put together: routes, OpenAPI document, workers.
+//! The service put together: its parts, routes, OpenAPI document, workers.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, sync::Arc};
 
 use api::openapi::{Info, OpenApiRouter};
-use auth::HasAuth;
-use axum::Router;
-use service::{Front, Metrics, Process};
+use auth::{AuthState, HasAuth, Verifier};
+use axum::{Router, extract::FromRef};
+use cache::Cache;
+use crds::Clusters;
+use db::Db;
+use events::Events;
+use feed::Feed;
+use service::{Duty, Front, Metrics, Process, Task, health::DependencyKind};
+use tokio_util::sync::CancellationToken;
 use utoipa::openapi::OpenApi;
 
 use crate::{
-    AppState, NAME, audit_log, capacity, claim, clean_up, comparison, config::Config, datacenter, event,
-    gpu_spec, hold_back, metrics::StockMetrics, offer, operation, queue, repair, silence, stock, unit,
+    NAME, audit_log, capacity,
+    catalogue::Catalogue,
+    claim, clean_up, comparison,
+    config::{Config, StockConfig},
+    datacenter, event, gpu_spec, hold_back,
+    metrics::StockMetrics,
+    offer, operation, queue, repair, settle,
+    silence::{self, Silence},
+    stock, unit,
 };
+
+/// The parts of the slices; each slice takes those that it needs.
+#[derive(Clone, FromRef)]
+struct AppState {
+    auth: AuthState,
+    catalogue: Catalogue,
+    claims: claim::ClaimService,
+    config: Arc<StockConfig>,
+    datacenters: datacenter::Datacenters,
+    db: Db,
+    events: Events,
+    /// Units given from the queue.
+    grants: Feed,
+    /// Cancelled when shutdown begins; ends waiting requests and streams.
+    stop: CancellationToken,
+}
+
+impl HasAuth for AppState {
+    fn auth(&self) -> &AuthState {
+        &self.auth
+    }
+}
 
 /// The service in one process.
 pub struct App {
     state: AppState,
-    claims: claim::ClaimService,
+    units: unit::Parts,
+    silence: Silence,
     process: Process,
     listen: SocketAddr,
     audit: audit::RetentionConfig,
@@ -29,16 +65,57 @@ impl App {
     /// If the configuration is not valid.
     pub fn new(config: Config, process: Process) -> anyhow::Result<Self> {
         let process = process.traced(NAME, config.telemetry.as_ref())?;
-        let (listen, audit) = (config.listen, config.audit);
-        let state = AppState::new(config, &process)?;
-        state.report_to(&process.health);
-        let claims = claim::ClaimService::new(state.clone());
-        Ok(Self { state, claims, process, listen, audit })
+        let db = Db::connect(NAME, &config.database)?;
+        db.register(&process.metrics);
+        let cache = Cache::new(NAME, config.cache.as_ref(), &process.metrics)?;
+        let units = unit::Parts {
+            db: db.clone(),
+            clusters: Clusters::new(&config.clusters),
+            config: Arc::new(config.stock),
+            metrics: StockMetrics::register(&process.metrics),
+        };
+        let (silence, catalogue) = (Silence::default(), Catalogue::new(&cache));
+        let state = AppState {
+            auth: AuthState {
+                verifier: Verifier::new(config.auth, service::http_client()?),
+                callers: config.callers.into(),
+            },
+            claims: claim::ClaimService::new(
+                db.clone(),
+                units.metrics.clone(),
+                silence.clone(),
+                Arc::clone(&units.config),
+            ),
+            config: Arc::clone(&units.config),
+            datacenters: datacenter::Datacenters {
+                db: db.clone(),
+                clusters: units.clusters.clone(),
+                catalogue: catalogue.clone(),
+                changed: Arc::default(),
+            },
+            catalogue,
+            events: Events::new(&db, event::EVENTS, event::KEPT),
+            grants: Feed::new(&db, queue::store::GRANTS),
+            stop: process.shutdown.token(),
+            db,
+        };
+        let app = Self { state, units, silence, process, listen: config.listen, audit: config.audit };
+        app.report_dependencies(&cache);
+        Ok(app)
+    }
+
+    fn report_dependencies(&self, cache: &Cache) {
+        let health = &self.process.health;
+        self.state.auth.verifier.report_to(health);
+        cache.report_to(health);
+        for (cluster, check) in self.units.clusters.checks() {
+            health.depends_on(format!("cluster:{cluster}"), DependencyKind::Cluster, check);
+        }
     }
 
     /// Returns all routes, with health and metrics.
     pub fn router(&self) -> Router {
-        let (db, verifier) = (self.state.db.clone(), self.state.auth().verifier.clone());
+        let (db, verifier) = (self.state.db.clone(), self.state.auth.verifier.clone());
         let front = Front::new(&self.process, move || {
             let (db, revocations) = (db.clone(), verifier.revocations().ready());
             async move {
@@ -47,28 +124,52 @@ impl App {
             }
         });
         let (routes, _) = routes().split_for_parts();
-        let (claims, _) = claim::http::routes().split_for_parts();
-        front.serve(routes.with_state(self.state.clone()).merge(claims.with_state(self.claims.clone())))
+        front.serve(routes.with_state(self.state.clone()))
     }
 
-    /// Starts the workers. Each replica runs all of them.
-    pub fn start_workers(&self) {
-        let (state, workers) = (&self.state, &self.process.workers);
-        unit::reconcile::start(state, &self.process);
-        operation::settle::start(state, workers);
-        for cluster in state.clusters.names() {
-            unit::watch::start(state, workers, cluster);
-            comparison::reconcile::start(state, workers, cluster);
-            silence::start(state, workers, cluster);
+    /// The background tasks. Each replica runs all of them.
+    fn tasks(&self) -> Vec<Task> {
+        let (state, units) = (&self.state, &self.units);
+        let (db, config, metrics) = (&units.db, &units.config, &units.metrics);
+        let cleaned =
+            clean_up::Parts { db: db.clone(), config: Arc::clone(config), metrics: metrics.clone() };
+        let healed = queue::heal::Parts {
+            db: db.clone(),
+            metrics: metrics.clone(),
+            datacenter_changed: Arc::clone(&state.datacenters.changed),
+            recall_seconds: config.recall_seconds,
+        };
+        let silence = silence::Parts {
+            clusters: units.clusters.clone(),
+            metrics: metrics.clone(),
+            silence: self.silence.clone(),
+        };
+        let forecast = (db.clone(), config.recall_seconds);
+        let (hold_back, compare) = (hold_back::PERIOD, config.compare_every());
+        let mut tasks = vec![
+            Task::until_stop("operations", Duty::Reconcile, db, settle::run),
+            Task::every("counts", Duty::Reconcile, compare, &cleaned, clean_up::correct_counts),
+            Task::every("hold_back", Duty::Reconcile, hold_back, &forecast, hold_back::reconcile::round),
+            Task::every("capacity", Duty::Housekeeping, config.measure_every(), db, capacity::measure::round),
+            Task::every("records", Duty::Retention, clean_up::PERIOD, &cleaned, clean_up::clean_up),
+            queue::heal::task(&healed),
+            state.grants.task("grants"),
+            self.audit.task(db, &self.process),
+        ];
+        tasks.extend(unit::reconcile::tasks(units, &self.process));
+        tasks.extend(state.events.tasks());
+        tasks.extend(state.auth.verifier.task());
+        for cluster in units.clusters.names() {
+            tasks.push(unit::watch::task(units, cluster));
+            tasks.push(comparison::reconcile::task(units, cluster));
+            tasks.push(silence::task(&silence, cluster));
         }
-        state.grants.start(workers, "stock.grants");
-        state.events.start(workers, NAME);
-        queue::heal::start(state, workers);
-        hold_back::reconcile::start(state, workers);
-        capacity::measure::start(state, workers);
-        clean_up::start(state, workers);
-        self.audit.start(&state.db, &self.process, NAME);
-        state.auth().verifier.start(workers, NAME);
+        tasks
+    }
+
+    /// Starts the background tasks. They end with the process.
+    pub fn start_workers(&self) {
+        self.process.workers.start(NAME, self.tasks());
     }
 
     /// Serves until shutdown.
@@ -96,16 +197,15 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(operation::http::routes())
         .merge(event::http::routes())
         .merge(queue::http::routes())
+        .merge(claim::http::routes())
         .merge(audit_log::routes())
 }
 
 /// Returns the OpenAPI document of the service.
 #[must_use]
 pub fn openapi() -> OpenApi {
-    let mut document = routes().into_openapi();
-    api::openapi::merge(&mut document, claim::http::routes().into_openapi());
     api::openapi::finish(
-        document,
+        routes().into_openapi(),
         Info {
             title: "Atelier stock",
             description: "GPU specifications, datacenters, the units of stock in their clusters, and claims.",

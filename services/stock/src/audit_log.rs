@@ -1,8 +1,8 @@
 //! The audit log of this service: `/v1/platform-stock-audit`.
 
 audit::log_routes! {
-    crate::AppState;
-    /// Lists who changed the stock and its catalogue of a tenant, or of the platform, newest first. For administrators.
+    /// Lists the audit log of the stock and its catalogue, of a tenant or of the platform, newest first. For
+    /// administrators.
     platform list_platform_stock_audit_entries = "/v1/platform-stock-audit";
     /// Verifies the hash chains of the audit log: reads all entries, and returns those that were changed. For
     /// administrators.

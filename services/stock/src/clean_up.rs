@@ -1,45 +1,45 @@
 //! Periodic work that belongs to no single slice: corrects counts, measures the stock, deletes old records. Every replica
 //! runs it.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use service::{Round, Workers};
+use db::{Db, lease};
+use service::Round;
 
 use crate::{
-    AppState, capacity, claim, comparison, queue,
+    capacity,
+    config::StockConfig,
+    interruptible,
+    metrics::{StockMetrics, UnitCounts},
+    queue,
     repair::{self, Finding, RepairKind},
     stock,
 };
 
-/// Subject under which the comparison of the counts is recorded. No cluster can have this name.
-const COUNTS: &str = "the counts";
-const CLEAN_UP_EVERY: Duration = Duration::from_secs(60);
-/// Rows of a table that are deleted in one transaction, at most.
+/// Lease of the comparison of the counts.
+const COUNTS: &str = "counts of units";
+/// How often old records are deleted.
+pub(crate) const PERIOD: Duration = Duration::from_secs(60);
+/// Maximum number of rows of a table that are deleted in one transaction.
 const LIMIT: i64 = 1000;
-/// Specifications in datacenters that are measured, at most.
+/// Maximum number of specifications in datacenters that are measured.
 const MEASURED: i64 = 10_000;
 /// How long grants are served to followers.
 const GRANTS_KEPT: Duration = Duration::from_hours(24);
 
-/// Starts the workers `stock.counts` and `stock.clean_up`.
-pub(crate) fn start(state: &AppState, workers: &Workers) {
-    let counted = state.clone();
-    workers.spawn_periodic("stock.counts", state.config.compare_every(), move || {
-        let state = counted.clone();
-        async move { correct_counts(&state).await.map(|()| Round::Done) }
-    });
-    let cleaned = state.clone();
-    workers.spawn_periodic("stock.clean_up", CLEAN_UP_EVERY, move || {
-        let state = cleaned.clone();
-        async move { clean_up(&state).await }
-    });
+/// What the tasks need.
+#[derive(Clone)]
+pub(crate) struct Parts {
+    pub(crate) db: Db,
+    pub(crate) config: Arc<StockConfig>,
+    pub(crate) metrics: StockMetrics,
 }
 
 /// Corrects the counts of units, in one replica at a time: two would both add the difference.
-async fn correct_counts(state: &AppState) -> anyhow::Result<()> {
-    let mut tx = state.db.worker().await?;
-    if !comparison::store::begin(&mut tx, COUNTS, state.config.compare_every()).await? {
-        return Ok(());
+pub(crate) async fn correct_counts(parts: Parts) -> anyhow::Result<Round> {
+    let mut tx = parts.db.worker().await?;
+    if !lease::take_once(&mut tx, COUNTS, parts.config.compare_every()).await? {
+        return Ok(Round::Done);
     }
     let corrections = stock::store::correct_counts(&mut tx).await?;
     for correction in &corrections {
@@ -49,23 +49,30 @@ async fn correct_counts(state: &AppState) -> anyhow::Result<()> {
     tx.commit().await?;
     for correction in &corrections {
         tracing::warn!(%correction, "drift repaired");
-        state.metrics.repaired(RepairKind::Counts.as_str());
+        parts.metrics.repaired(RepairKind::Counts.as_str());
     }
-    Ok(())
+    Ok(Round::Done)
 }
 
-async fn clean_up(state: &AppState) -> anyhow::Result<Round> {
-    let mut tx = state.db.worker().await?;
+/// Measures the stock, and deletes old records.
+pub(crate) async fn clean_up(parts: Parts) -> anyhow::Result<Round> {
+    let mut tx = parts.db.worker().await?;
     let first = stock::store::After { gpu_spec: "", datacenter: "" };
-    let hold_back = state.config.interruptible_hold_back.into();
-    state.metrics.counted(&stock::store::list(&mut tx, "", None, &first, hold_back, MEASURED).await?);
+    let hold_back = parts.config.interruptible_hold_back.into();
+    let rows = stock::store::list(&mut tx, "", None, &first, hold_back, MEASURED).await?;
+    parts.metrics.counted(rows.iter().map(|row| UnitCounts {
+        gpu_spec: &row.gpu_spec.name,
+        datacenter: &row.datacenter.name,
+        available: row.available,
+        inactive: row.inactive,
+        used: row.used,
+    }));
     let keys = api::idempotency::forget_old(&mut tx, LIMIT).await?;
-    let waits = claim::store::forget_waits(&mut tx, LIMIT).await?;
-    let recalls = claim::interruptible_store::forget(&mut tx, LIMIT).await?;
+    let recalls = interruptible::store::forget(&mut tx, LIMIT).await?;
     let operations = operations::prune(&mut tx, LIMIT).await?;
     let grants = queue::store::GRANTS.delete_old(&mut tx, GRANTS_KEPT, 1000).await?;
     let counts = capacity::store::forget(&mut tx, LIMIT).await?;
     tx.commit().await?;
-    let most = keys.max(waits).max(recalls).max(operations).max(grants).max(counts);
+    let most = keys.max(recalls).max(operations).max(grants).max(counts);
     Ok(Round::of(most, LIMIT.unsigned_abs()))
 }

@@ -25,7 +25,7 @@ pub struct Config {
     /// Clusters that datacenters may name.
     #[serde(default)]
     pub clusters: BTreeMap<String, ClusterConfig>,
-    /// The Valkey or Redis in which replicas share what may be forgotten. Without it, each keeps it in memory.
+    /// The Valkey or Redis in which replicas share data that may be lost. Without it, each replica keeps it in memory.
     #[serde(default)]
     pub cache: Option<CacheConfig>,
     /// Deadlines, periods and limits.
@@ -47,21 +47,21 @@ fn default_listen() -> SocketAddr {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct StockConfig {
-    /// Seconds after which a unit of an addition that is not held counts as failed. A unit whose object exists stays,
-    /// and becomes available as soon as it is held; the others are withdrawn.
+    /// Seconds after which a unit of an addition counts as failed if it does not hold its resources. A unit whose
+    /// object exists stays, and becomes available as soon as it is held; the others are withdrawn.
     pub hold_deadline_seconds: u32,
-    /// Additions in progress at a time, and removals.
+    /// Maximum number of additions in progress, and of removals in progress.
     pub max_open_operations: u32,
     /// Seconds between two full comparisons of a cluster with its units.
     pub compare_every_seconds: u32,
     /// Seconds between two counts of the units for the capacity over time.
     pub measure_every_seconds: u32,
-    /// Units of one cluster that are reconciled at a time.
+    /// Maximum number of units of one cluster that are reconciled at the same time.
     pub cluster_concurrency: usize,
-    /// Seconds after which a call to a cluster is given up.
+    /// Timeout of a call to a cluster, in seconds.
     pub cluster_timeout_seconds: u32,
-    /// Free units of a specification in a datacenter that interruptible claims leave at least, so that most claims find an empty
-    /// one. More are left if the claims of the past ask for it.
+    /// Minimum number of free units of a specification in a datacenter that interruptible claims do not get, so that
+    /// most claims find a free one. More are held back if earlier claims suggest it.
     pub interruptible_hold_back: u32,
     /// Seconds within which the instance of an interruptible claim leaves its unit once another claim has it.
     pub recall_seconds: u32,

@@ -8,7 +8,7 @@ use prometheus_client::{
 };
 use service::Metrics;
 
-use crate::{repair::RepairKind, stock::StockRow};
+use crate::repair::RepairKind;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OutcomeLabels {
@@ -30,6 +30,15 @@ struct UnitLabels {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ClusterLabels {
     cluster: String,
+}
+
+/// The units of a specification in a datacenter, by state.
+pub(crate) struct UnitCounts<'a> {
+    pub(crate) gpu_spec: &'a str,
+    pub(crate) datacenter: &'a str,
+    pub(crate) available: i64,
+    pub(crate) inactive: i64,
+    pub(crate) used: i64,
 }
 
 /// Claims, repairs, units and clusters. Clones share them.
@@ -133,7 +142,7 @@ impl StockMetrics {
     }
 
     /// Replaces the counts of units.
-    pub(crate) fn counted(&self, stock: &[StockRow]) {
+    pub(crate) fn counted<'a>(&self, stock: impl Iterator<Item = UnitCounts<'a>>) {
         // those that are gone from the list have no units any more
         self.0.units.clear();
         for row in stock {
@@ -141,8 +150,8 @@ impl StockMetrics {
                 [("available", row.available), ("inactive", row.inactive), ("used", row.used)]
             {
                 let labels = UnitLabels {
-                    gpu_spec: row.gpu_spec.name.clone(),
-                    datacenter: row.datacenter.name.clone(),
+                    gpu_spec: row.gpu_spec.to_owned(),
+                    datacenter: row.datacenter.to_owned(),
                     state,
                 };
                 self.0.units.get_or_create(&labels).set(count);

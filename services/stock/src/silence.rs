@@ -1,7 +1,7 @@
 //! Which clusters do not answer now. A claim that names no datacenter takes a unit of another cluster if it can: the
 //! free units of a silent cluster look free, and no instance could start in them.
 //!
-//! Each replica finds out by itself, and no decision is final because of it.
+//! Each replica detects it by itself, and no decision is final because of it.
 
 use std::{
     collections::BTreeSet,
@@ -9,9 +9,10 @@ use std::{
     time::Duration,
 };
 
-use service::{Round, Workers};
+use crds::Clusters;
+use service::{Duty, Round, Task};
 
-use crate::AppState;
+use crate::metrics::StockMetrics;
 
 /// Time between two requests to a cluster.
 const PERIOD: Duration = Duration::from_secs(2);
@@ -38,19 +39,25 @@ impl Silence {
     }
 }
 
-/// Starts the worker `stock.silence.<cluster>`.
-pub(crate) fn start(state: &AppState, workers: &Workers, cluster: &str) {
-    let (state, cluster) = (state.clone(), cluster.to_owned());
-    workers.spawn_periodic(format!("stock.silence.{cluster}"), PERIOD, move || {
-        let (state, cluster) = (state.clone(), cluster.clone());
-        async move {
-            let silent =
-                !matches!(tokio::time::timeout(TIMEOUT, state.clusters.answers(&cluster)).await, Ok(Ok(())));
-            state.metrics.cluster_answers(&cluster, !silent);
-            if state.silence.set(&cluster, silent) {
-                tracing::warn!(cluster, silent, "cluster stopped answering or answers again");
-            }
-            Ok(Round::Done)
+/// What the task needs.
+#[derive(Clone)]
+pub(crate) struct Parts {
+    pub(crate) clusters: Clusters,
+    pub(crate) metrics: StockMetrics,
+    pub(crate) silence: Silence,
+}
+
+/// The task that asks a cluster.
+pub(crate) fn task(parts: &Parts, cluster: &str) -> Task {
+    let parts = (parts.clone(), cluster.to_owned());
+    Task::every("silence", Duty::Follow, PERIOD, &parts, |(parts, cluster)| async move {
+        let silent =
+            !matches!(tokio::time::timeout(TIMEOUT, parts.clusters.answers(&cluster)).await, Ok(Ok(())));
+        parts.metrics.cluster_answers(&cluster, !silent);
+        if parts.silence.set(&cluster, silent) {
+            tracing::warn!(cluster, silent, "cluster stopped answering or answers again");
         }
-    });
+        Ok(Round::Done)
+    })
+    .of_cluster(cluster)
 }

@@ -1,4 +1,4 @@
-//! What `atelier-admin` needs of this service: the inventory of the object store, and storages that exist without a row.
+//! Functions for `atelier-admin`: the inventory of the object store, and storages that exist without a row.
 
 use anyhow::{Context, ensure};
 use ids::{StorageId, TenantId};
@@ -42,8 +42,8 @@ pub struct AdoptedVolume {
     pub access_mode: crds::AccessMode,
 }
 
-/// Records a storage for what exists, as if it had just been ordered: the reconciler finds it. For an administrator of the
-/// database, whose search path is this service's schema.
+/// Records a storage for an existing volume or bucket, as if it had just been ordered: the reconciler finds the object.
+/// For an administrator of the database, with this service's schema as the search path.
 ///
 /// # Errors
 /// If there is such a storage, or the specification is of another kind, storage class or access mode.
@@ -92,7 +92,7 @@ pub struct Names {
     pub next: Option<String>,
 }
 
-/// What the object store has, read only.
+/// The contents of the object store, read-only.
 pub struct Inventory(ObjectStore);
 
 impl Inventory {

@@ -1,26 +1,57 @@
 //! The wiring: routes, document, workers.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use api::openapi::{Info, OpenApiRouter, finish};
-use auth::HasAuth;
-use axum::Router;
-use service::{Front, Metrics, Process, Round};
+use auth::{AuthState, HasAuth, Verifier};
+use axum::{Router, extract::FromRef};
+use crds::Clusters;
+use db::Db;
+use events::Events;
+use service::{Front, Health, Metrics, Process, Task, health::DependencyKind};
+use tokio_util::sync::CancellationToken;
 use utoipa::{OpenApi as _, openapi::OpenApi};
 
 use crate::{
-    NAME, attachment, audit_log, config::Config, credential, download, event, faults::Faults, object,
-    object_store, operation, quota, reconcile, state::AppState, storage, storage_spec, tenant,
+    NAME, attachment, audit_log,
+    budget::Budgets,
+    config::{Config, LimitsConfig},
+    credential, download, event,
+    faults::Faults,
+    object,
+    object_store::{self, OptionalObjectStore},
+    operation, quota, reconcile, storage, storage_spec, tenant,
 };
 
-/// Period of the clean-up workers.
+/// How often old rows are deleted.
 const CLEAN_UP_PERIOD: Duration = Duration::from_secs(600);
-/// Rows that a clean-up worker deletes in one transaction, at most.
+/// Maximum number of rows that are deleted in one transaction.
 const CLEAN_UP_BATCH: u32 = 10_000;
+
+/// The parts of the slices; each slice takes those that it needs.
+#[derive(Clone, FromRef)]
+struct AppState {
+    auth: AuthState,
+    db: Db,
+    events: Events,
+    limits: LimitsConfig,
+    object_store: OptionalObjectStore,
+    /// Cancelled when shutdown begins; ends streams.
+    stop: CancellationToken,
+    storages: storage::Storages,
+}
+
+impl HasAuth for AppState {
+    fn auth(&self) -> &AuthState {
+        &self.auth
+    }
+}
 
 /// The service, assembled.
 pub struct App {
+    config: Arc<Config>,
     state: AppState,
+    reconciler: reconcile::Parts,
     process: Process,
 }
 
@@ -34,23 +65,54 @@ impl App {
         Self::with_faults(config, process, Faults::default())
     }
 
-    /// As [`App::new`], with a reconciler that stops after some effects, for tests.
+    /// Like [`App::new`], with a reconciler that stops after some effects, for tests.
     ///
     /// # Errors
     /// If the configuration is not valid.
     pub fn with_faults(config: Config, process: Process, faults: Faults) -> anyhow::Result<Self> {
         config.check()?;
+        let config = Arc::new(config);
         let process = process.traced(NAME, config.telemetry.as_ref())?;
-        let state = AppState::new(config, faults, &process)?;
-        state.db.register(&process.metrics);
-        state.report_to(&process.health);
-        Ok(Self { state, process })
+        let http = service::http_client()?;
+        let db = Db::connect(NAME, &config.database)?;
+        db.register(&process.metrics);
+        let clusters = Clusters::new(&config.clusters);
+        let object_store = OptionalObjectStore::new(config.object_store.clone(), &http);
+        let budgets = Budgets(config.gpu.clone().map(|gpu| gpu_api::Client::new(http.clone(), gpu)));
+        let state = AppState {
+            auth: AuthState {
+                verifier: Verifier::new(config.auth.clone(), http.clone()),
+                callers: Arc::new(config.callers.clone()),
+            },
+            db: db.clone(),
+            events: Events::new(&db, event::EVENTS, event::KEPT),
+            limits: config.limits,
+            object_store: object_store.clone(),
+            stop: process.shutdown.token(),
+            storages: storage::Storages { db: db.clone(), config: config.clone(), budgets },
+        };
+        let reconciler =
+            reconcile::Parts { db, clusters, object_store, faults, config: config.reconcile.clone() };
+        let app = Self { config, state, reconciler, process };
+        app.report_dependencies(&http);
+        Ok(app)
+    }
+
+    fn report_dependencies(&self, http: &reqwest::Client) {
+        let health: &Health = &self.process.health;
+        self.state.auth.verifier.report_to(health);
+        for (cluster, check) in self.reconciler.clusters.checks() {
+            health.depends_on(format!("cluster:{cluster}"), DependencyKind::Cluster, check);
+        }
+        if let Some(store) = &self.config.object_store {
+            health.depends_on_http("object_store", DependencyKind::ObjectStore, http, store.endpoint.clone());
+        }
     }
 
     /// All routes, with health and metrics.
     pub fn router(&self) -> Router {
         let (routes, _) = routes().split_for_parts();
-        let (db, verifier) = (self.state.db.clone(), self.state.auth().verifier.clone());
+        let (db, verifier) = (self.state.db.clone(), self.state.auth.verifier.clone());
         let ready = move || {
             let (db, revocations) = (db.clone(), verifier.revocations().ready());
             async move {
@@ -61,35 +123,29 @@ impl App {
         Front::new(&self.process, ready).serve(routes.with_state(self.state.clone()))
     }
 
-    /// Starts the background workers. They end with the process.
+    /// The background tasks. Each replica runs all of them.
+    fn tasks(&self) -> Vec<Task> {
+        let (state, db) = (&self.state, &self.state.db);
+        let mut tasks = vec![
+            db.retention("idempotency_keys", CLEAN_UP_PERIOD, CLEAN_UP_BATCH, |conn, limit| {
+                Box::pin(api::idempotency::forget_old(conn, limit))
+            }),
+            db.retention("operations", CLEAN_UP_PERIOD, CLEAN_UP_BATCH, |conn, limit| {
+                Box::pin(operations::prune(conn, limit))
+            }),
+            self.config.audit.task(db, &self.process),
+        ];
+        tasks.extend(reconcile::tasks(self.reconciler.clone(), &self.process));
+        tasks.extend(state.events.tasks());
+        tasks.extend(object_store::answers::task(&state.object_store, &self.process));
+        tasks.extend(state.auth.verifier.task());
+        tasks.extend(state.auth.verifier.makers_task(credential::Makers(db.clone())));
+        tasks
+    }
+
+    /// Starts the background tasks. They end with the process.
     pub fn start_workers(&self) {
-        self.state.auth().verifier.start(&self.process.workers, NAME);
-        let makers = credential::Makers(self.state.clone());
-        self.state.auth().verifier.follow_makers(&self.process.workers, NAME, makers);
-        reconcile::start(&self.state, &self.process);
-        object_store::answers::start(&self.state, &self.process);
-        self.state.events.start(&self.process.workers, NAME);
-        self.state.config.audit.start(&self.state.db, &self.process, NAME);
-        let db = self.state.db.clone();
-        self.process.workers.spawn_periodic("storage.idempotency_keys", CLEAN_UP_PERIOD, move || {
-            let db = db.clone();
-            async move {
-                let mut tx = db.worker().await?;
-                let deleted = api::idempotency::forget_old(&mut tx, CLEAN_UP_BATCH.into()).await?;
-                tx.commit().await?;
-                Ok(Round::of(deleted, CLEAN_UP_BATCH.into()))
-            }
-        });
-        let db = self.state.db.clone();
-        self.process.workers.spawn_periodic("storage.operations", CLEAN_UP_PERIOD, move || {
-            let db = db.clone();
-            async move {
-                let mut tx = db.worker().await?;
-                let deleted = operations::prune(&mut tx, CLEAN_UP_BATCH.into()).await?;
-                tx.commit().await?;
-                Ok(Round::of(deleted, CLEAN_UP_BATCH.into()))
-            }
-        });
+        self.process.workers.start(NAME, self.tasks());
     }
 
     /// Serves until the process shuts down.
@@ -138,7 +194,7 @@ fn routes() -> OpenApiRouter<AppState> {
         (name = "storages", description = "Volumes and buckets of a tenant"),
         (name = "storage operations", description = "Long-running actions on storages"),
         (name = "platform", description = "Storages of all tenants, for administrators"),
-        (name = "audit", description = "Who changed what, and who signed in"),
+        (name = "audit", description = "Audit log: changes and sign-ins"),
         (name = "internal", description = "For the other services of the platform"),
     )
 )]

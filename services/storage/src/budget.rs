@@ -3,22 +3,27 @@
 use api::{Problem, ProblemType};
 use ids::TenantId;
 
-use crate::state::AppState;
+/// Budgets of tenants, checked by the gpu service. Not checked if none is configured.
+#[derive(Clone)]
+pub(crate) struct Budgets(pub(crate) Option<gpu_api::Client>);
 
-/// Requires that a tenant has not spent its budget. Ask before the transaction of a request, and use the answer in it: a request that
-/// is repeated has the answer of the first one.
-///
-/// # Errors
-/// `budget-exhausted` or `allowance-expired`; `unavailable` if the gpu service does not answer.
-pub(crate) async fn ask(state: &AppState, tenant: TenantId) -> Result<(), Problem> {
-    let Some(gpu) = &state.gpu else { return Ok(()) };
-    let found = gpu.spent_tenants(Some(tenant)).await;
-    let spent = found.map_err(|error| Problem::unavailable("The gpu service", error))?;
-    match spent.items.into_iter().find(|spent| spent.tenant_id == tenant) {
-        None => Ok(()),
-        Some(spent) if spent.reason == "budget_exhausted" => {
-            Err(Problem::new(ProblemType::BudgetExhausted, spent.message).with("renews_at", spent.renews_at))
+impl Budgets {
+    /// Requires that a tenant has not spent its budget. Ask before the transaction of a request, and use the answer in it: a
+    /// request that is repeated has the answer of the first one.
+    ///
+    /// # Errors
+    /// `budget-exhausted` or `allowance-expired`; `unavailable` if the gpu service does not answer.
+    pub(crate) async fn check(&self, tenant: TenantId) -> Result<(), Problem> {
+        let Some(gpu) = &self.0 else { return Ok(()) };
+        let found = gpu.spent_tenants(Some(tenant)).await;
+        let spent = found.map_err(|error| Problem::unavailable("The gpu service", error))?;
+        match spent.items.into_iter().find(|spent| spent.tenant_id == tenant) {
+            None => Ok(()),
+            Some(spent) if spent.reason == "budget_exhausted" => {
+                Err(Problem::new(ProblemType::BudgetExhausted, spent.message)
+                    .with("renews_at", spent.renews_at))
+            }
+            Some(spent) => Err(Problem::new(ProblemType::AllowanceExpired, spent.message)),
         }
-        Some(spent) => Err(Problem::new(ProblemType::AllowanceExpired, spent.message)),
     }
 }

@@ -4,9 +4,9 @@ use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
 
 use anyhow::ensure;
 use auth::{AuthConfig, Callers};
-use clients::Endpoint;
 use crds::ClusterConfig;
 use db::{DbConfig, queue::Settings};
+use peer::Endpoint;
 use secrecy::SecretString;
 use serde::Deserialize;
 use url::Url;
@@ -27,10 +27,10 @@ pub struct Config {
     /// Clusters of volumes, by name. Without any, only buckets can be created.
     #[serde(default)]
     pub clusters: BTreeMap<String, ClusterConfig>,
-    /// Clusters of the datacenters that have another name than their cluster: datacenter → cluster.
+    /// Clusters of datacenters whose name differs from that of their cluster: datacenter → cluster.
     #[serde(default)]
     pub datacenters: BTreeMap<String, String>,
-    /// The gpu service: which tenants have spent their budget. Without it, nobody has.
+    /// The gpu service, which knows the tenants whose budget is used up. Without it, budgets do not limit storages.
     #[serde(default)]
     pub gpu: Option<Endpoint>,
     /// The object store of buckets. Without one, only volumes can be created.
@@ -103,7 +103,8 @@ impl ObjectStoreConfig {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ReconcileConfig {
-    /// Storages reconciled at a time (default 16), of which one cluster or the object store uses half at most.
+    /// Maximum number of storages reconciled at the same time (default 16). One cluster or the object store uses at
+    /// most half of it.
     pub concurrency: usize,
     /// How long a lease lasts unless it is renewed. After a crash, other replicas wait this long (default 5).
     pub lease_seconds: u32,
@@ -143,10 +144,10 @@ fn seconds(configured: u32) -> Duration {
 }
 
 impl Config {
-    /// Checks what the types do not express.
+    /// Checks constraints that the types do not express.
     ///
     /// # Errors
-    /// Names a datacenter whose cluster is not configured, or an origin that is none.
+    /// If the cluster of a datacenter is not configured, or an origin is not valid. The error names it.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         for (datacenter, cluster) in &self.datacenters {
             ensure!(

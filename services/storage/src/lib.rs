@@ -1,20 +1,22 @@
 //! The storage service: volumes and buckets of tenants, which outlive instances; their specifications and prices;
 //! their attachments to instances; credentials of buckets.
 //!
-//! - [`storage_spec`]: what administrators offer;
-//! - [`storage`]: what tenants own, and the row queue of it;
+//! - [`config`]: the configuration; [`object_store`]: calls to the object store;
+//! - [`budget`]: whether a tenant has anything left to spend;
+//! - [`storage_spec`]: specifications and prices, which administrators manage; [`quota`]: limits of tenants;
+//! - [`storage`]: storages of tenants, and their row queue;
 //! - [`attachment`]: which instances use a storage, written by the gpu service;
 //! - [`credential`]: access keys of buckets;
-//! - [`operation`]: the records of long-running actions;
-//! - [`event`]: what happens to storages, as a stream;
-//! - [`budget`]: whether a tenant has anything left to spend;
-//! - [`tenant`]: what the suspension or end of a tenant means for its storages;
-//! - [`adoption`]: what an operator's program needs;
+//! - [`object`]: objects in buckets, for the jobs service; [`download`]: files of buckets that are copied onto volumes;
+//! - [`operation`]: the records of long-running actions; [`event`]: events of storages, as a stream;
 //! - [`reconcile`]: brings volumes (`GpuStorage` resources of a cluster) and buckets (of the object store) to their
-//!   desired state.
+//!   desired state; [`faults`]: interruptions of it, for tests;
+//! - [`tenant`]: the suspension and the end of a tenant;
+//! - [`adoption`]: functions for the operators' program; [`audit_log`]: the audit log over HTTP;
+//! - [`app`]: the wiring.
 //!
-//! A request records the desired state; the reconciler carries it out. Nothing here mounts, reads or writes a
-//! tenant's files.
+//! A request records the desired state; the reconciler carries it out. The bytes of files do not pass through this
+//! service.
 
 mod adoption;
 mod app;
@@ -24,7 +26,6 @@ mod budget;
 mod config;
 mod credential;
 mod download;
-mod error;
 mod event;
 mod faults;
 mod object;
@@ -32,7 +33,6 @@ mod object_store;
 mod operation;
 mod quota;
 mod reconcile;
-mod state;
 mod storage;
 mod storage_spec;
 mod tenant;

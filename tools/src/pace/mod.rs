@@ -68,8 +68,13 @@ fn lines(rows: usize) -> anyhow::Result<()> {
 /// The manifests of the workspace's packages.
 fn manifests(root: &Path) -> anyhow::Result<Vec<std::path::PathBuf>> {
     let mut found = Vec::new();
-    for group in ["", "dev", "libs", "services", "tests"] {
-        for entry in std::fs::read_dir(root.join(group))? {
+    let mut groups = ["", "dev", "libs", "services", "tests"].map(|group| root.join(group)).to_vec();
+    // the crates of a service
+    for service in std::fs::read_dir(root.join("services"))? {
+        groups.push(service?.path());
+    }
+    for group in groups {
+        for entry in std::fs::read_dir(group)? {
             let manifest = entry?.path().join("Cargo.toml");
             if manifest.is_file() {
                 found.push(manifest);
@@ -99,7 +104,7 @@ fn count(folder: &Path) -> anyhow::Result<usize> {
 fn programs() -> anyhow::Result<()> {
     heading("programs, MiB");
     let mut sizes = Vec::new();
-    for entry in std::fs::read_dir(crate::programs::folder()?)? {
+    for entry in std::fs::read_dir(machine::programs::folder()?)? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
         if name.starts_with("atelier-") && !name.contains('.') {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-/// What cargo's report says of one compilation.
+/// One compilation in cargo's report.
 #[derive(Debug, Deserialize)]
 struct Unit {
     name: String,

@@ -11,17 +11,17 @@ use std::{
 };
 
 use anyhow::{Context, bail, ensure};
-use nix::sys::signal::Signal;
-use tokio::process::Command;
-
-use self::report::Run;
-use crate::{
-    files,
+use machine::{
     process::{self, Running},
     rgw::Rgw,
     scratch::Scratch,
 };
+use nix::sys::signal::Signal;
+use tokio::process::Command;
 use xtask::packages::{self, Consent, Tools};
+
+use self::report::Run;
+use crate::files;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -31,8 +31,8 @@ pub(crate) struct Args {
     /// Run the cases of the operator and of the development cluster on the cluster of KUBECONFIG
     #[arg(long)]
     cluster: bool,
-    /// Try more: random histories and generated requests get a budget of many minutes, and what runs on workers in Python is
-    /// run: the trainer, and the examples with PyTorch and Ray
+    /// Test longer: random histories and generated requests run for many minutes, and the Python programs of workers
+    /// are tested: the trainer, and the examples with PyTorch and Ray
     #[arg(long)]
     long: bool,
     /// Passed on to cargo nextest, for example a filter
@@ -158,7 +158,7 @@ impl Nextest<'_> {
     }
 }
 
-/// Runs the cases, and `beside` at the same time. If all were asked for, what failed is repeated.
+/// Runs the cases, and `beside` at the same time. If all were requested, failed cases are repeated.
 async fn all(
     nextest: &Nextest<'_>,
     selected: &[String],

@@ -18,33 +18,32 @@ use std::{
 };
 
 use anyhow::{Context, ensure};
-
-use crate::{
+use demo::{instance, stock};
+use machine::{
+    access::Access,
+    client::{Api, text},
     config::Config,
-    demo::{
-        Access,
-        client::{Api, text},
-        instance, stock,
-    },
-    soak::{
-        instances::{self, Instances},
-        load::{Load, Seen},
-    },
-    up::{
-        self, gateways,
-        platform::{Platform, STATEFUL},
-        secrets::Secrets,
-        settings,
-    },
+    secrets::Secrets,
 };
+use measure::soak::{
+    instances::{self, Instances},
+    load::Load,
+    seen::Seen,
+};
+use up::{
+    gateways,
+    platform::{Platform, stateful},
+    settings,
+};
+use xtask::packages::{self, Consent};
+
 use pods::Cluster;
 use replicas::{Kind, Replicas};
 use versions::Previous;
-use xtask::packages::{self, Consent};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The previous version; by default the commit before the last one that changed migrations/
+    /// The previous version; by default the commit before the last one that added to migrations/
     #[arg(long)]
     from: Option<String>,
     /// Folder with the programs of the previous version, if they were built before
@@ -102,14 +101,16 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     std::fs::create_dir_all(&folder)?;
     let size = Size::of(&args);
     let previous = match (args.programs, args.from) {
-        _ if args.smoke => Previous { revision: versions::own().await, programs: crate::programs::folder()? },
+        _ if args.smoke => {
+            Previous { revision: versions::own().await, programs: machine::programs::folder()? }
+        }
         (Some(programs), Some(from)) => {
             Previous { revision: from, programs: std::fs::canonicalize(programs)? }
         }
         (_, from) => versions::build(from, &folder).await?,
     };
     // last: the programs of this version are where they belong
-    let programs = if args.smoke { crate::programs::folder()? } else { crate::programs::build().await? };
+    let programs = if args.smoke { machine::programs::folder()? } else { machine::programs::build().await? };
     let data = folder.join("data");
     if data.exists() {
         std::fs::remove_dir_all(&data)?;
@@ -137,7 +138,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     ended
 }
 
-/// What came of an upgrade.
+/// The result of an upgrade.
 struct Outcome {
     requests: u64,
     failed: u64,
@@ -154,7 +155,7 @@ async fn upgrade(
 ) -> anyhow::Result<()> {
     replicas.platform.start_foundations(postgres).await?;
     previous.programs.clone_into(&mut replicas.platform.programs);
-    let services: Vec<_> = STATEFUL.into_iter().filter(|service| previous.has(service)).collect();
+    let services: Vec<_> = stateful().into_iter().filter(|service| previous.has(service)).collect();
     replicas.platform.migrate(&services).await?;
     replicas.start_balancer()?;
     for kind in Kind::all().into_iter().filter(|kind| previous.has(kind.program())) {
@@ -226,7 +227,7 @@ async fn under_load(
     Ok(Outcome { requests: seen.requests(), failed: seen.failed(), instances: before.len(), lost })
 }
 
-/// Lets instances come and go for ever. One that fails is counted, and others go on.
+/// Creates and deletes instances without an end. Failures are counted, and others continue.
 async fn come_and_go(coming: &Instances, access: &Access, seen: &Seen) -> anyhow::Error {
     loop {
         let error = coming.come_and_go(access, seen).await;
@@ -276,7 +277,7 @@ async fn roll_over(
     tokio::time::sleep(size.beside).await;
     report("load on the old version");
     programs.clone_into(&mut replicas.platform.programs);
-    replicas.platform.migrate(&STATEFUL).await?;
+    replicas.platform.migrate(&stateful()).await?;
     report("schema migrated");
     tokio::time::sleep(size.beside).await;
     report("old version on the new schema");

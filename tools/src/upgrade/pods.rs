@@ -29,7 +29,7 @@ impl Cluster {
         let mut urls = servers.filter_map(|cluster| cluster["cluster"]["server"].as_str());
         let url = urls.find(|url| url.starts_with("http://")).context("no address without TLS")?;
         let token = config["users"][0]["user"]["token"].as_str().context("no token")?;
-        Ok(Self { http: crate::http::client()?, url: url.to_owned(), token: token.to_owned() })
+        Ok(Self { http: machine::http::client()?, url: url.to_owned(), token: token.to_owned() })
     }
 
     /// The pods of instances, by the instance's id in Kubernetes.

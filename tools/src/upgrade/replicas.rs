@@ -1,47 +1,44 @@
 //! The replicas of each service, and HAProxy in front of them as a Service is in Kubernetes: it balances connections, and
 //! opens none to a replica that is not ready or about to end.
 
-use std::{net::TcpListener, path::PathBuf, sync::LazyLock, time::Duration};
+use std::{collections::BTreeMap, net::TcpListener, path::PathBuf, sync::LazyLock, time::Duration};
 
 use anyhow::{Context, bail};
+use machine::config::Config;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::UnixStream,
 };
-
-use crate::{
-    config::{Config, Ports},
-    up::{
-        gateways::{self, Gateway},
-        platform::Platform,
-        settings,
-    },
+use up::{
+    gateways::{self, Gateway},
+    platform::{Platform, stateful},
+    settings,
 };
 
-/// Names of the replicas of a service: two of the old version, two of the new one.
+/// Names of the replicas of a program: two of the old version, two of the new one.
 type Names = [&'static str; 4];
 
-/// Services in the order in which they are replaced: those that are called before those that call them.
-pub(super) const SERVICES: [(&str, Names); 5] = [
-    ("identity", ["identity-1", "identity-2", "identity-3", "identity-4"]),
-    ("stock", ["stock-1", "stock-2", "stock-3", "stock-4"]),
-    ("storage", ["storage-1", "storage-2", "storage-3", "storage-4"]),
-    ("gpu", ["gpu-1", "gpu-2", "gpu-3", "gpu-4"]),
-    ("jobs", ["jobs-1", "jobs-2", "jobs-3", "jobs-4"]),
-];
-const GATEWAYS: Names = ["gateway-1", "gateway-2", "gateway-3", "gateway-4"];
-const OPERATORS: Names = ["operator-1", "operator-2", "operator-3", "operator-4"];
+static NAMES: LazyLock<BTreeMap<&str, [String; 4]>> = LazyLock::new(|| {
+    let names = |service: &'static platform::Service| {
+        (service.name.as_str(), [1, 2, 3, 4].map(|n| format!("{}-{n}", service.name)))
+    };
+    platform::services().iter().map(names).collect()
+});
+
+/// Services that are replaced before those that call them, in this order (docs/UPGRADE.md).
+const CALLED: [&str; 3] = ["identity", "stock", "storage"];
 
 /// First port of the replicas: that of a range without listeners, between those of `process::free_port` and those of
 /// outgoing connections.
 static FIRST_PORT: LazyLock<u16> = LazyLock::new(|| {
     let is_free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
-    let mut firsts = (30_000..32_700 - PORTS).step_by(usize::from(PORTS));
-    firsts.find(|first| (*first..first + PORTS).all(is_free)).unwrap_or(30_000)
+    let ports = PORTS_OF_KIND * Kind::all().iter().map(|_| 1).sum::<u16>();
+    let mut firsts = (30_000..32_700 - ports).step_by(usize::from(ports));
+    firsts.find(|first| (*first..first + ports).all(is_free)).unwrap_or(30_000)
 });
-/// Ports of all kinds.
-const PORTS: u16 = 70;
-/// What a Kubernetes waits (preStop) while others learn that a replica ends, shortened.
+/// Ports of a kind.
+const PORTS_OF_KIND: u16 = 10;
+/// The preStop delay of Kubernetes, shortened, in which others learn that a replica ends.
 const DRAIN: Duration = Duration::from_secs(2);
 /// Time in which HAProxy notices that a replica is ready.
 const NOTICE: Duration = Duration::from_secs(1);
@@ -49,7 +46,7 @@ const NOTICE: Duration = Duration::from_secs(1);
 /// A kind of process that the upgrade replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    Service(&'static str, Names),
+    Service(&'static str),
     Gateway,
     Operator,
 }
@@ -57,47 +54,37 @@ pub(super) enum Kind {
 impl Kind {
     /// All, in the order in which they are replaced.
     pub(super) fn all() -> Vec<Self> {
-        let services = SERVICES.iter().map(|(name, replicas)| Self::Service(name, *replicas));
-        services.chain([Self::Gateway, Self::Operator]).collect()
+        let mut services = stateful();
+        services.sort_by_key(|name| CALLED.iter().position(|called| called == name).unwrap_or(CALLED.len()));
+        services.into_iter().map(Self::Service).chain([Self::Gateway, Self::Operator]).collect()
     }
 
     pub(super) fn program(self) -> &'static str {
         match self {
-            Self::Service(name, _) => name,
+            Self::Service(name) => name,
             Self::Gateway => "gateway",
             Self::Operator => "operator",
         }
     }
 
     fn names(self) -> Names {
-        match self {
-            Self::Service(_, names) => names,
-            Self::Gateway => GATEWAYS,
-            Self::Operator => OPERATORS,
-        }
+        NAMES[self.program()].each_ref().map(String::as_str)
     }
 
     fn number(self) -> u16 {
-        match self {
-            Self::Service(name, _) => SERVICES
-                .iter()
-                .position(|(known, _)| *known == name)
-                .and_then(|n| n.try_into().ok())
-                .unwrap_or(0),
-            Self::Gateway => 5,
-            Self::Operator => 6,
-        }
+        let before = Self::all().into_iter().take_while(|kind| *kind != self);
+        before.map(|_| 1).sum()
     }
 
     /// The port of the replica in this slot; a second one (metrics, SSH, workers) is five further.
     fn port(self, slot: u16) -> u16 {
-        *FIRST_PORT + self.number() * 10 + slot
+        *FIRST_PORT + self.number() * PORTS_OF_KIND + slot
     }
 }
 
 fn gateway(slot: u16) -> Gateway {
     let port = Kind::Gateway.port(slot);
-    Gateway { name: GATEWAYS[usize::from(slot)], port, metrics_port: port + 5, tls: None }
+    Gateway { name: Kind::Gateway.names()[usize::from(slot)], port, metrics_port: port + 5, tls: None }
 }
 
 /// The configuration of HAProxy for all slots. Those without a replica are down.
@@ -106,8 +93,8 @@ pub(super) fn balancer(config: &Config, socket: &std::path::Path) -> String {
     text =
         text.replacen("global\n", &format!("global\n    stats socket {} level admin\n", socket.display()), 1);
     for kind in Kind::all() {
-        let Kind::Service(name, replicas) = kind else { continue };
-        let port = port_of(&config.ports, name);
+        let Kind::Service(name) = kind else { continue };
+        let (port, replicas) = (config.ports[name], kind.names());
         let servers: String = (0..4_u16)
             .map(|slot| {
                 let replica = replicas[usize::from(slot)];
@@ -121,16 +108,6 @@ pub(super) fn balancer(config: &Config, socket: &std::path::Path) -> String {
         ));
     }
     text
-}
-
-fn port_of(ports: &Ports, service: &str) -> u16 {
-    match service {
-        "identity" => ports.identity,
-        "stock" => ports.stock,
-        "storage" => ports.storage,
-        "jobs" => ports.jobs,
-        _ => ports.gpu,
-    }
 }
 
 /// All replicas of a platform.
@@ -157,13 +134,12 @@ impl Replicas {
         let mut config = platform.config.clone();
         let port = kind.port(slot);
         match kind {
-            Kind::Service(name, _) => {
-                match name {
-                    "identity" => config.ports.identity = port,
-                    "stock" => config.ports.stock = port,
-                    "storage" => config.ports.storage = port,
-                    "jobs" => (config.ports.jobs, config.ports.jobs_workers) = (port, port + 5),
-                    _ => (config.ports.gpu, config.ports.ssh) = (port, port + 5),
+            Kind::Service(name) => {
+                config.ports[name] = port;
+                for (service, second) in [("jobs", "jobs_workers"), ("gpu", "ssh")] {
+                    if name == service {
+                        config.ports[second] = port + 5;
+                    }
                 }
                 settings::service(name, &config, &platform.datacenters, &platform.data, &platform.secrets)
             }
@@ -175,7 +151,7 @@ impl Replicas {
                 let mut datacenter = platform.datacenters[0].clone();
                 datacenter.operator_port = port;
                 let text = settings::operator(&datacenter, &platform.data, &platform.secrets);
-                text.replace("\"operator-1\"", &format!("\"{}\"", OPERATORS[usize::from(slot)]))
+                text.replace("\"operator-1\"", &format!("\"{}\"", Kind::Operator.names()[usize::from(slot)]))
             }
         }
     }
@@ -209,7 +185,7 @@ impl Replicas {
     /// Ends the replica in a slot as Kubernetes does: others stop connecting to it, then it is told.
     pub(super) async fn stop(&mut self, kind: Kind, slot: u16) -> anyhow::Result<()> {
         let name = kind.names()[usize::from(slot)];
-        if let Kind::Service(service, _) = kind {
+        if let Kind::Service(service) = kind {
             self.command(&format!("set server {service}/{name} state drain")).await?;
             tokio::time::sleep(DRAIN).await;
         }
@@ -265,6 +241,13 @@ mod tests {
         assert_eq!(unknown_setting("the port is in use"), None);
         let text = "a = 1\nmodules = { b = 1 }\n[modules]\nx = 1\n[modules.y]\nz = 1\n[modules_2]\nw = 1\n";
         assert_eq!(without(text, "modules"), "a = 1\n[modules_2]\nw = 1\n");
+    }
+
+    #[test]
+    fn services_are_replaced_in_the_documented_order() {
+        let order: Vec<_> = Kind::all().into_iter().take(5).map(Kind::program).collect();
+        let guide = std::fs::read_to_string(xtask::root().join("docs/UPGRADE.md")).unwrap();
+        assert!(guide.contains(&format!("callees before callers: {}", order.join(", "))), "{order:?}");
     }
 
     #[test]

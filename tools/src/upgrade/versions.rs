@@ -8,9 +8,6 @@ use std::{
 use anyhow::{Context, ensure};
 use tokio::process::Command;
 
-/// What is replaced by an upgrade.
-const PROGRAMS: [&str; 7] = ["identity", "stock", "storage", "gpu", "jobs", "gateway", "operator"];
-
 /// The previous version.
 pub(super) struct Previous {
     /// Its revision.
@@ -26,11 +23,21 @@ impl Previous {
     }
 }
 
-/// The commit before the last one on the main line that changed the schema.
+/// The commit before the last one on the main line that changed the schema; that one itself if its migrations replace those
+/// before it.
 async fn before_the_last_migration() -> anyhow::Result<String> {
     let last = git(&["log", "-1", "--first-parent", "--format=%H", "--", "migrations"]).await?;
     ensure!(!last.is_empty(), "no commit has changed migrations/");
-    Ok(format!("{last}^"))
+    let before = format!("{last}^");
+    Ok(if is_continued(&before).await? { before } else { last })
+}
+
+/// Whether this tree has all migrations of a revision, unchanged.
+async fn is_continued(revision: &str) -> anyhow::Result<bool> {
+    let replaced =
+        git(&["diff", "--name-only", "--no-renames", "--diff-filter=MD", revision, "--", "migrations"])
+            .await?;
+    Ok(replaced.is_empty())
 }
 
 /// Builds the programs of a revision in a tree of its own, with the target folder of this one: libraries of others are
@@ -41,12 +48,19 @@ pub(super) async fn build(from: Option<String>, folder: &Path) -> anyhow::Result
         None => before_the_last_migration().await?,
     };
     let revision = git(&["rev-parse", "--short=12", &format!("{from}^{{commit}}")]).await?;
+    ensure!(
+        is_continued(&revision).await?,
+        "the schema of {revision} cannot be migrated: its migrations were replaced by others"
+    );
     let programs = folder.join(format!("programs-{revision}"));
     let tree = folder.join("tree");
     unpack(&revision, &tree).await?;
     // a service that came later is not in that version
-    let names: Vec<_> =
-        PROGRAMS.into_iter().filter(|name| tree.join("services").join(name).exists()).collect();
+    let services = platform::services().iter();
+    let names: Vec<_> = services
+        .map(|one| one.name.as_str())
+        .filter(|name| tree.join("services").join(name).exists())
+        .collect();
     if names.iter().all(|name| programs.join(format!("atelier-{name}")).exists()) {
         std::fs::remove_dir_all(&tree)?;
         return Ok(Previous { revision, programs });

@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context, bail};
 
-use super::{Consent, on_path, run};
+use super::{Consent, found_postgres, on_path, run};
 
 /// Programs, and the packages that they are in.
 #[derive(Debug, Clone, Copy)]
@@ -70,7 +70,7 @@ pub(super) fn for_tests(consent: Consent) -> anyhow::Result<()> {
     let all = [CEPH, OPENSSH, REDIS, RABBITMQ, PROMETHEUS, DOCKER_COMPOSE];
     let mut missing: Vec<_> =
         all.iter().filter(|one| one.is_missing()).flat_map(|one| one.packages).copied().collect();
-    if super::postgres::found().is_none() {
+    if found_postgres::found().is_none() {
         missing.extend(POSTGRES);
     }
     if missing.is_empty() { Ok(()) } else { install(consent, &missing) }

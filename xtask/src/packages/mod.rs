@@ -2,6 +2,7 @@
 
 mod console;
 mod debian;
+mod found_postgres;
 mod long;
 mod npm;
 mod postgres;

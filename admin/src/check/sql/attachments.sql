@@ -8,8 +8,7 @@ union all
 select 'inst_' || replace(i.id::text, '-', ''), i.updated_at,
        'mounts ' || a.key || ', which is not attached for it'
 from gpu.instances i
-cross join lateral jsonb_each(case when i.attached = '{}' and i.storage is not null and i.spec ->> 'storage_id' is not null
-                                   then jsonb_build_object(i.spec ->> 'storage_id', i.storage) else i.attached end) a
+cross join lateral jsonb_each(i.attached) a
 where i.state in ('starting', 'running')
   and not exists (select from storage.attachments s
                   where s.instance_id = i.id and s.storage_id = replace(a.key, 'stor_', '')::uuid)

@@ -249,8 +249,8 @@ export const addMember = /* @__PURE__ */ operation<{ path: { id: TenantId }; hea
 export const addStock = /* @__PURE__ */ operation<{ headers?: { "Idempotency-Key"?: string }; body: StockChange }, Operation>("POST", "/v1/stock/additions");
 
 /**
- * Cancels a job. One that waits has ended at once; the worker of one that runs is told to stop. A repeated cancellation
- * changes nothing.
+ * Cancels a job. A job that waits ends at once; for a running job, the worker is told to stop. Cancelling again has no
+ * effect.
  */
 export const cancelJob = /* @__PURE__ */ operation<{ path: { id: JobId }; headers?: { "Idempotency-Key"?: string } }, Job>("POST", "/v1/jobs/{id}/cancel");
 
@@ -264,8 +264,8 @@ export const createApiKey = /* @__PURE__ */ operation<{ headers?: { "Idempotency
 export const createDatacenter = /* @__PURE__ */ operation<{ headers?: { "Idempotency-Key"?: string }; body: NewDatacenter }, Datacenter>("POST", "/v1/datacenters");
 
 /**
- * Lays the file of a model onto a volume of the tenant, where instances that mount it find it. A file that is at the path is
- * replaced at once, when the new one is complete and verified.
+ * Deploys a model to a volume of the tenant, for instances that mount the volume. An existing file at the path is
+ * replaced in one step, when the new one is complete and verified.
  */
 export const createDeployment = /* @__PURE__ */ operation<{ path: { id: ModelId }; headers?: { "Idempotency-Key"?: string }; body: NewDeployment }, Deployment>("POST", "/v1/models/{id}/deployments");
 
@@ -276,8 +276,8 @@ export const createGpuSpec = /* @__PURE__ */ operation<{ headers?: { "Idempotenc
 export const createInstance = /* @__PURE__ */ operation<{ headers?: { "Idempotency-Key"?: string }; body: NewInstance }, Instance>("POST", "/v1/instances");
 
 /**
- * Adds an SSH key that opens this instance only. It ends with the rights of the user who adds it, or with the API key with which
- * it is added.
+ * Adds an SSH key that opens this instance only. It ends with the rights of the user who adds it, or with the API key
+ * that adds it.
  */
 export const createInstanceSshKey = /* @__PURE__ */ operation<{ path: { id: InstanceId }; headers?: { "Idempotency-Key"?: string }; body: NewSshKey }, SshKey>("POST", "/v1/instances/{id}/ssh-keys");
 
@@ -294,14 +294,14 @@ export const createJob = /* @__PURE__ */ operation<{ headers?: { "Idempotency-Ke
 export const createJobBatch = /* @__PURE__ */ operation<{ headers?: { "Idempotency-Key"?: string }; body: NewJobBatch }, JobBatch>("POST", "/v1/job-batches");
 
 /**
- * Creates a credential for the message broker, with which jobs are submitted and events are read. The response has the
- * password once, as `secret`; a repetition of the request has none. The credential ends with its maker: when the user is
- * removed from the tenant, disabled or becomes a viewer, or the API key is deleted or expires. An owner may take it over before.
- * An API key needs `jobs:write` as well, and no limit of requests: messages are not counted.
+ * Creates a credential for the message broker, to submit jobs and read events. The password is returned once, as
+ * `secret`; a replayed request returns none. The credential ends with its maker: when the user is removed from the
+ * tenant, disabled or becomes a viewer, or the API key is deleted or expires. An owner can take it over before that.
+ * An API key needs `jobs:write` as well, and cannot have a limit of requests, since messages are not counted.
  */
 export const createMqCredential = /* @__PURE__ */ operation<{ headers?: { "Idempotency-Key"?: string }; body: NewMqCredential }, MqCredential>("POST", "/v1/mq-credentials");
 
-/** Registers the passkey that the browser has made with the options of `create_passkey_registration`. */
+/** Registers the passkey that the browser created with the options of `create_passkey_registration`. */
 export const createPasskey = /* @__PURE__ */ operation<{ headers?: { "Idempotency-Key"?: string }; body: NewPasskey }, Passkey>("POST", "/v1/me/passkeys");
 
 /**
@@ -312,28 +312,29 @@ export const createPasskeyChallenge = /* @__PURE__ */ operation<Record<string, n
 
 /**
  * Begins the registration of a passkey: returns options for `navigator.credentials.create()`. Finish it with
- * `create_passkey` in the same session, within five minutes. A session has one registration at a time. The person
- * has to have signed in within the last minutes; API keys register none.
+ * `create_passkey` in the same session, within five minutes. A session has one registration at a time. Requires a
+ * sign-in within the last minutes. API keys cannot register passkeys.
  */
 export const createPasskeyRegistration = /* @__PURE__ */ operation<{ headers?: { "Idempotency-Key"?: string } }, PasskeyChallenge>("POST", "/v1/me/passkey-registrations");
 
-/** Creates a session with a passkey, which takes the place of e-mail address, password and second factor. */
+/** Creates a session with a passkey, instead of e-mail address, password and second factor. */
 export const createPasskeySession = /* @__PURE__ */ operation<{ body: PasskeyCredentials }, SessionTokens>("POST", "/v1/sessions/passkey");
 
 /**
- * Creates a pool. Of the pools that run its application for its tenant, a job gets the oldest, dedicated ones first. For
- * administrators.
+ * Creates a pool. A job runs in the oldest pool that runs its application for its tenant, with dedicated pools first.
+ * For administrators.
  */
 export const createPlatformPool = /* @__PURE__ */ operation<{ headers?: { "Idempotency-Key"?: string }; body: NewPool }, Pool>("POST", "/v1/platform-pools");
 
-/** Creates a worker, whose process registers with the token of the answer. For administrators. */
+/** Creates a worker. Its process registers with the token of the response. For administrators. */
 export const createPlatformWorker = /* @__PURE__ */ operation<{ path: { id: PoolId }; headers?: { "Idempotency-Key"?: string }; body: NewWorker }, CreatedWorker>("POST", "/v1/platform-pools/{id}/workers");
 
 /**
- * Creates a credential with which images of a private registry are pulled. An instance names it (`registry_credential` of its
- * `image`), or gets the newest one for the registry of its image. To change a secret, create another credential and delete this
- * one: instances that name none use the new one from their next start or restart on. The credential ends with its maker: when
- * the user is removed from the tenant, disabled or becomes a viewer, or the API key is deleted or expires.
+ * Creates a credential for pulling images from a private registry. An instance names it (`registry_credential` of its
+ * `image`), or uses the newest one for the registry of its image. To change a secret, create another credential and
+ * delete this one: instances that name none use the new one from their next start or restart on. The credential ends
+ * with its maker: when the user is removed from the tenant, disabled or becomes a viewer, or the API key is deleted or
+ * expires.
  */
 export const createRegistryCredential = /* @__PURE__ */ operation<{ headers?: { "Idempotency-Key"?: string }; body: NewRegistryCredential }, RegistryCredential>("POST", "/v1/registry-credentials");
 
@@ -344,15 +345,15 @@ export const createService = /* @__PURE__ */ operation<{ headers?: { "Idempotenc
 export const createSession = /* @__PURE__ */ operation<{ body: Credentials }, SessionTokens>("POST", "/v1/sessions");
 
 /**
- * Creates a link that opens the instance, or one of its public ports, to everyone who has it, or to one person who signs
- * in. It ends at its time, when it is deleted, and with the rights of the user who creates it or the API key with which it is
- * created. The link is shown once.
+ * Creates a link that opens the instance, or one of its public ports, to everyone who has it, or to one person who
+ * signs in. It ends when it expires, when it is deleted, and with the rights of its maker: the user, or the API key
+ * with which it is created. The link is returned once.
  */
 export const createShareLink = /* @__PURE__ */ operation<{ path: { id: InstanceId }; headers?: { "Idempotency-Key"?: string }; body: NewShareLink }, ShareLink>("POST", "/v1/instances/{id}/share-links");
 
 /**
- * Adds an SSH key to the user. It opens every instance that the user may use. One that is added with an API key, which needs
- * `instances:write` as well, opens those of its tenant, and ends with it.
+ * Adds an SSH key to the user. It opens every instance that the user may use. A key that is added with an API key
+ * opens only instances of the API key's tenant, and ends with the API key, which needs `instances:write` as well.
  */
 export const createSshKey = /* @__PURE__ */ operation<{ headers?: { "Idempotency-Key"?: string }; body: NewSshKey }, SshKey>("POST", "/v1/ssh-keys");
 
@@ -369,24 +370,26 @@ export const createStorageSpec = /* @__PURE__ */ operation<{ headers?: { "Idempo
 export const createTenant = /* @__PURE__ */ operation<{ headers?: { "Idempotency-Key"?: string }; body: NewTenant }, Tenant>("POST", "/v1/tenants");
 
 /**
- * Creates a secret for an authenticator app (TOTP: SHA-1, six digits, 30 s). Codes are required once the first one has been
- * entered: see `start_totp`. Until then, each call replaces the secret. A repetition of the request returns none.
+ * Creates a secret for an authenticator app (TOTP: SHA-1, six digits, 30 s). Codes are required only after the first
+ * one was confirmed with `start_totp`. Until then, each call replaces the secret. A replayed request returns no
+ * secret.
  */
 export const createTotp = /* @__PURE__ */ operation<{ headers?: { "Idempotency-Key"?: string } }, TotpSecret>("POST", "/v1/me/totp");
 
 /**
- * Creates an upload: a URL for one file that jobs of the tenant can name then. The tenant's first result or upload creates its
- * bucket `job-outputs`; until that is ready the answer is 503.
+ * Creates an upload: a URL to upload one file, which jobs of the tenant can then name. The tenant's first result or
+ * upload creates its bucket `job-outputs`; until the bucket is ready, the response is 503.
  */
 export const createUpload = /* @__PURE__ */ operation<{ headers?: { "Idempotency-Key"?: string }; body: NewUpload }, CreatedUpload>("POST", "/v1/uploads");
 
-/** Creates a user with an initial password. API keys create no users: a password lets a person in. */
+/** Creates a user with an initial password. API keys cannot create users, since the password allows to sign in. */
 export const createUser = /* @__PURE__ */ operation<{ headers?: { "Idempotency-Key"?: string }; body: NewUser }, User>("POST", "/v1/users");
 
 /**
- * Creates a webhook: from then on, events of jobs are sent to its URL. The response has the secret once. It is disabled when the
- * rights of its maker end: when the user is removed from the tenant, disabled or becomes a viewer, or the API key is deleted
- * or expires. An owner may take it over, before or after. An API key needs `jobs:read` as well.
+ * Creates a webhook: from then on, events of jobs are sent to its URL. The secret is returned once. The webhook is
+ * disabled when the rights of its maker end: when the user is removed from the tenant, disabled or becomes a viewer,
+ * or the API key is deleted or expires. An owner can take it over, before or after that. An API key needs `jobs:read`
+ * as well.
  */
 export const createWebhook = /* @__PURE__ */ operation<{ headers?: { "Idempotency-Key"?: string }; body: NewWebhook }, WebhookWithSecret>("POST", "/v1/webhooks");
 
@@ -394,15 +397,15 @@ export const createWebhook = /* @__PURE__ */ operation<{ headers?: { "Idempotenc
 export const declineInvitation = /* @__PURE__ */ operation<{ path: { id: InvitationId }; headers?: { "Idempotency-Key"?: string } }, void>("POST", "/v1/me/invitations/{id}/decline");
 
 /**
- * Deletes an API key, and the keys that were created with it. For its user, and for owners of its tenant. Within a second it
- * gets 401 everywhere, and what was opened with it is closed.
+ * Deletes an API key, and the keys that were created with it. For its user, and for owners of its tenant. Within a
+ * second, requests with it get 401 everywhere, and connections that it opened are closed.
  */
 export const deleteApiKey = /* @__PURE__ */ operation<{ path: { id: ApiKeyId }; headers?: { "Idempotency-Key"?: string } }, void>("DELETE", "/v1/api-keys/{id}");
 
 /** Deletes a datacenter without stock. */
 export const deleteDatacenter = /* @__PURE__ */ operation<{ path: { id: DatacenterId }; headers?: { "Idempotency-Key"?: string } }, void>("DELETE", "/v1/datacenters/{id}");
 
-/** Deletes the record of a deployment. One that is pending is ended; a file that is on the volume stays there. */
+/** Deletes the record of a deployment. A pending deployment is cancelled; a file that is already on the volume stays. */
 export const deleteDeployment = /* @__PURE__ */ operation<{ path: { id: ModelId; deployment_id: DeploymentId }; headers?: { "Idempotency-Key"?: string } }, void>("DELETE", "/v1/models/{id}/deployments/{deployment_id}");
 
 /** Deletes a specification without units. */
@@ -414,19 +417,25 @@ export const deleteInstance = /* @__PURE__ */ operation<{ path: { id: InstanceId
 /** Deletes an SSH key of this instance. Connections that it opened end. */
 export const deleteInstanceSshKey = /* @__PURE__ */ operation<{ path: { id: InstanceId; key_id: SshKeyId }; headers?: { "Idempotency-Key"?: string } }, void>("DELETE", "/v1/instances/{id}/ssh-keys/{key_id}");
 
-/** Removes an account from the caller's user: it no longer signs in. 409 if the caller could not sign in at all without it. */
+/**
+ * Removes an account from the caller's user, which can no longer sign in with it. 409 if it is the only way for the
+ * caller to sign in.
+ */
 export const deleteLinkedAccount = /* @__PURE__ */ operation<{ path: { id: LinkedAccountId }; headers?: { "Idempotency-Key"?: string } }, void>("DELETE", "/v1/me/linked-accounts/{id}");
 
 /**
- * Deletes a model with all results of its training and its deployments. Jobs that name it and have not begun fail; files that
- * were laid onto volumes stay.
+ * Deletes a model with all results of its training and its deployments. Jobs that name it and have not started fail.
+ * Files on volumes stay.
  */
 export const deleteModel = /* @__PURE__ */ operation<{ path: { id: ModelId }; headers?: { "Idempotency-Key"?: string } }, void>("DELETE", "/v1/models/{id}");
 
 /** Deletes a credential. The broker refuses new connections with it and closes the open ones. */
 export const deleteMqCredential = /* @__PURE__ */ operation<{ path: { id: MqCredentialId }; headers?: { "Idempotency-Key"?: string } }, void>("DELETE", "/v1/mq-credentials/{id}");
 
-/** Deletes a passkey of the caller: it no longer signs in. 409 if the caller could not sign in at all without it. */
+/**
+ * Deletes a passkey of the caller, who can no longer sign in with it. 409 if it is the only way for the caller to sign
+ * in.
+ */
 export const deletePasskey = /* @__PURE__ */ operation<{ path: { id: PasskeyId }; headers?: { "Idempotency-Key"?: string } }, void>("DELETE", "/v1/me/passkeys/{id}");
 
 /** Removes the budget of a tenant. The action is recorded. For administrators. */
@@ -451,8 +460,8 @@ export const deletePlatformStorage = /* @__PURE__ */ operation<{ path: { id: Sto
 export const deletePlatformStorageQuota = /* @__PURE__ */ operation<{ path: { tenant_id: TenantId }; query: { reason: string }; headers?: { "Idempotency-Key"?: string } }, void>("DELETE", "/v1/platform-storage-quotas/{tenant_id}");
 
 /**
- * Deletes a worker. Its token is refused from then on. One that runs a job is not deleted; but one that the platform runs is
- * drained, and deleted with its instance when its job has ended. For administrators.
+ * Deletes a worker, whose token becomes invalid. A worker that runs a job cannot be deleted, except if the platform
+ * runs the worker: it is drained, and deleted with its instance when its job has ended. For administrators.
  */
 export const deletePlatformWorker = /* @__PURE__ */ operation<{ path: { id: PoolId; worker_id: WorkerId }; headers?: { "Idempotency-Key"?: string } }, void>("DELETE", "/v1/platform-pools/{id}/workers/{worker_id}");
 
@@ -462,7 +471,7 @@ export const deleteRegistryCredential = /* @__PURE__ */ operation<{ path: { id: 
 /** Deletes an entry. Existing instances keep their template. Administrators only. */
 export const deleteService = /* @__PURE__ */ operation<{ path: { id: ImageId }; headers?: { "Idempotency-Key"?: string } }, void>("DELETE", "/v1/services/{id}");
 
-/** Deletes a share link. What was opened with it is closed. */
+/** Deletes a share link. Connections that were opened with it are closed. */
 export const deleteShareLink = /* @__PURE__ */ operation<{ path: { id: InstanceId; link_id: ShareLinkId }; headers?: { "Idempotency-Key"?: string } }, void>("DELETE", "/v1/instances/{id}/share-links/{link_id}");
 
 /** Deletes an SSH key of the user. Connections that it opened end. */
@@ -489,12 +498,12 @@ export const deleteTenant = /* @__PURE__ */ operation<{ path: { id: TenantId }; 
  */
 export const deleteUser = /* @__PURE__ */ operation<{ path: { id: UserId }; headers?: { "Idempotency-Key"?: string } }, void>("DELETE", "/v1/users/{id}");
 
-/** Deletes a webhook and its deliveries. What waits is not sent. */
+/** Deletes a webhook and its deliveries. Pending messages are not sent. */
 export const deleteWebhook = /* @__PURE__ */ operation<{ path: { id: WebhookId }; headers?: { "Idempotency-Key"?: string } }, void>("DELETE", "/v1/webhooks/{id}");
 
 /**
- * Signs out everywhere: ends all sessions of the caller, and revokes the tokens of API keys as well, which are exchanged
- * for new ones. API keys stay.
+ * Signs out everywhere: ends all sessions of the caller. Access tokens of API keys are revoked too; the keys stay
+ * valid and are exchanged for new tokens.
  */
 export const endAllSessions = /* @__PURE__ */ operation<Record<string, never>, void>("DELETE", "/v1/sessions");
 
@@ -507,19 +516,22 @@ export const endSession = /* @__PURE__ */ operation<Record<string, never>, void>
 /** Signs out elsewhere: ends one of the caller's sessions. */
 export const endSessionById = /* @__PURE__ */ operation<{ path: { id: SessionId } }, void>("DELETE", "/v1/sessions/{id}");
 
-/** Follows everything that the caller may see, in one stream of server-sent events */
+/** Streams all events that the caller may see, as server-sent events */
 export const followAllStream = /* @__PURE__ */ stream<{ query?: { topics?: string }; headers?: { "Last-Event-ID"?: string } }, StreamEvent>("GET", "/v1/stream");
 
-/** Follows the stock. */
+/** Streams changes of the stock. */
 export const followStockEventsStream = /* @__PURE__ */ stream<{ query?: { after?: string }; headers?: { "Last-Event-ID"?: string } }, StockEvent>("GET", "/v1/stock-events");
 
-/** Follows what happens to the tenant's storages, and to the operations on them. */
+/** Streams the events of the tenant's storages, and of the operations on them. */
 export const followStorageEventsStream = /* @__PURE__ */ stream<{ query?: { after?: string }; headers?: { "Last-Event-ID"?: string } }, StorageEvent>("GET", "/v1/storage-events");
 
 /** Returns an API key. For its user, and for owners of its tenant. */
 export const getApiKey = /* @__PURE__ */ operation<{ path: { id: ApiKeyId } }, ApiKey>("GET", "/v1/api-keys/{id}");
 
-/** Returns what the tenant may spend this month, what it has spent, and when the rest is spent. */
+/**
+ * Returns the budget of the tenant for this month: its amount, what was spent, and when the rest will be spent at the
+ * current rate.
+ */
 export const getBudget = /* @__PURE__ */ operation<Record<string, never>, Budget | undefined>("GET", "/v1/budget");
 
 /** Returns a datacenter. */
@@ -534,13 +546,13 @@ export const getGpuSpec = /* @__PURE__ */ operation<{ path: { id: GpuSpecId } },
 /** Returns an instance. */
 export const getInstance = /* @__PURE__ */ operation<{ path: { id: InstanceId } }, Instance>("GET", "/v1/instances/{id}");
 
-/** Reads the log of an instance, and follows it. */
+/** Reads or follows the log of an instance. */
 export const getInstanceLogRaw = /* @__PURE__ */ raw<{ path: { id: InstanceId }; query?: { tail?: number; since?: string; search?: string; attempt?: number; follow?: boolean; timestamps?: boolean }; headers?: { "Last-Event-ID"?: string } }>("GET", "/v1/instances/{id}/log");
 
-/** Reads the log of an instance, and follows it. */
+/** Reads or follows the log of an instance. */
 export const getInstanceLogStream = /* @__PURE__ */ stream<{ path: { id: InstanceId }; query?: { tail?: number; since?: string; search?: string; attempt?: number; follow?: boolean; timestamps?: boolean }; headers?: { "Last-Event-ID"?: string } }, LogLine>("GET", "/v1/instances/{id}/log");
 
-/** Returns what an instance used in a window of time. */
+/** Returns the metrics of an instance in a window of time. */
 export const getInstanceMetrics = /* @__PURE__ */ operation<{ path: { id: InstanceId }; query?: { from?: Timestamp; to?: Timestamp; step?: number } }, InstanceMetrics>("GET", "/v1/instances/{id}/metrics");
 
 /** Returns an operation. */
@@ -559,8 +571,8 @@ export const getJobArtifactContent = /* @__PURE__ */ raw<{ path: { id: JobId; ar
 export const getJobExplanation = /* @__PURE__ */ operation<{ path: { id: JobId } }, JobExplanation>("GET", "/v1/jobs/{id}/explanation");
 
 /**
- * Returns the end of what the program of a job has written, also while it runs. Empty for applications without a program of their
- * own, and before the program writes.
+ * Returns the last part of the output of a job's program, also while it runs. Empty for applications without a program
+ * of the tenant, and before the program has written anything.
  */
 export const getJobLog = /* @__PURE__ */ operation<{ path: { id: JobId }; query?: { attempt?: number } }, JobLog>("GET", "/v1/jobs/{id}/log");
 
@@ -582,7 +594,7 @@ export const getModel = /* @__PURE__ */ operation<{ path: { id: ModelId } }, Mod
 /** Redirects to the file of a model, safetensors. The address needs no token, and can be used for 15 minutes. */
 export const getModelContent = /* @__PURE__ */ raw<{ path: { id: ModelId } }>("GET", "/v1/models/{id}/content");
 
-/** Returns the OpenID Connect discovery document, as far as the verification of tokens needs it. */
+/** Returns the OpenID Connect discovery document, with only the members that the verification of tokens needs. */
 export const getOpenidConfiguration = /* @__PURE__ */ operation<Record<string, never>, Discovery>("GET", "/.well-known/openid-configuration");
 
 /** Returns a passkey of the caller. */
@@ -597,7 +609,7 @@ export const getPlatformAuditVerification = /* @__PURE__ */ operation<Record<str
 /** Returns the budget of a tenant. For administrators. */
 export const getPlatformBudget = /* @__PURE__ */ operation<{ path: { tenant_id: TenantId } }, PlatformBudget | undefined>("GET", "/v1/platform-budgets/{tenant_id}");
 
-/** How each module of the platform is */
+/** Returns the health of each module of the platform */
 export const getPlatformHealth = /* @__PURE__ */ operation<Record<string, never>, PlatformHealth>("GET", "/v1/platform/health");
 
 /** Returns an instance of any tenant. For administrators. */
@@ -610,8 +622,9 @@ export const getPlatformInstance = /* @__PURE__ */ operation<{ path: { id: Insta
 export const getPlatformInstanceAuditVerification = /* @__PURE__ */ operation<Record<string, never>, AuditVerification>("GET", "/v1/platform-instance-audit/verification");
 
 /**
- * Returns in which datacenters code of tenants runs (images of their own, and their programs in images of the catalogue), and
- * what their units report. The policy is the setting `tenant_code` of each cluster's operator. For administrators.
+ * Returns for each datacenter whether it runs code of tenants (their own images, and their programs in images of the
+ * catalogue), and what its units report. The policy is the setting `tenant_code` of each cluster's operator. For
+ * administrators.
  */
 export const getPlatformIsolation = /* @__PURE__ */ operation<Record<string, never>, PlatformIsolation>("GET", "/v1/platform-isolation");
 
@@ -652,15 +665,15 @@ export const getPlatformStorageQuota = /* @__PURE__ */ operation<{ path: { tenan
 export const getPlatformWorker = /* @__PURE__ */ operation<{ path: { id: PoolId; worker_id: WorkerId } }, Worker>("GET", "/v1/platform-pools/{id}/workers/{worker_id}");
 
 /**
- * Tells what a pool has: its workers by node, jobs that wait, and how many start and end within the next hour. Members see
- * the pools that run jobs of their tenant, and administrators all.
+ * Returns the capacity of a pool: its workers by node, jobs that wait, and how many start and end within the next
+ * hour. Members see the pools that run jobs of their tenant; administrators see all.
  */
 export const getPoolCapacity = /* @__PURE__ */ operation<{ path: { id: PoolId } }, PoolCapacity>("GET", "/v1/pools/{id}/capacity");
 
-/** Returns what the tenant is entitled to in a pool, and what it uses: at most a second old. */
+/** Returns the share of the tenant in a pool and what it uses. The values are at most a second old. */
 export const getPoolShare = /* @__PURE__ */ operation<{ path: { id: PoolId } }, ShareInUse>("GET", "/v1/pools/{id}/share");
 
-/** Returns what the tenant may use, and uses. */
+/** Returns the limits of the tenant and its current usage. */
 export const getQuota = /* @__PURE__ */ operation<Record<string, never>, Quota>("GET", "/v1/quota");
 
 /** Returns an entry of the catalogue. */
@@ -670,8 +683,8 @@ export const getService = /* @__PURE__ */ operation<{ path: { id: ImageId } }, S
 export const getSsh = /* @__PURE__ */ operation<Record<string, never>, SshEndpoint>("GET", "/v1/ssh");
 
 /**
- * Returns how many units were available, inactive and used over time, by the hour or the day. The stock is looked at
- * every minute. Hours are kept for 62 days, days for three years, also of specifications and datacenters that are deleted since.
+ * Returns how many units were available, inactive and used over time, by hour or day. The stock is counted every
+ * minute. Hours are kept for 62 days and days for three years, also for deleted specifications and datacenters.
  */
 export const getStockCapacity = /* @__PURE__ */ operation<{ query?: { gpu_spec?: string; datacenter?: string; step?: CapacityStep; from?: Timestamp; to?: Timestamp } }, StockCapacity>("GET", "/v1/stock-capacity");
 
@@ -687,7 +700,7 @@ export const getStorage = /* @__PURE__ */ operation<{ path: { id: StorageId } },
 /** Returns an operation. It can be read after its storage was deleted. */
 export const getStorageOperation = /* @__PURE__ */ operation<{ path: { id: OperationId } }, Operation>("GET", "/v1/storage-operations/{id}");
 
-/** Returns what the tenant may have, and has. */
+/** Returns the limits of the tenant and its current usage. */
 export const getStorageQuota = /* @__PURE__ */ operation<Record<string, never>, StorageQuota>("GET", "/v1/storage-quota");
 
 /** Returns a storage specification. */
@@ -711,28 +724,31 @@ export const getUser = /* @__PURE__ */ operation<{ path: { id: UserId } }, User>
 /** Returns a webhook. */
 export const getWebhook = /* @__PURE__ */ operation<{ path: { id: WebhookId } }, Webhook>("GET", "/v1/webhooks/{id}");
 
-/** Lists the API keys for the tenant of the token, oldest first: to owners those of all members, to others their own. */
+/** Lists API keys of the token's tenant, oldest first. Owners see the keys of all members, other users only their own. */
 export const listApiKeys = /* @__PURE__ */ operation<{ query?: { limit?: number; cursor?: string } }, PageApiKey>("GET", "/v1/api-keys");
 
-/** Lists who signed in and changed members and invitations of the tenant, newest first. For owners. */
+/** Lists the audit log of the tenant: sign-ins and changes of members and invitations, newest first. For owners. */
 export const listAuditEntries = /* @__PURE__ */ operation<{ query?: { user_id?: UserId; by?: "person" | "service"; operation?: string; from?: Timestamp; to?: Timestamp; limit?: number; cursor?: string } }, PageAuditEntry>("GET", "/v1/audit");
 
 /**
- * Lists the checkpoints and base models that workers have, by pool, kind and name. Members see those of the pools that run jobs of
- * their tenant, and administrators all. What workers have that do not report it is not listed.
+ * Lists the checkpoints and base models that workers have, by pool, kind and name. Members see those of the pools that
+ * run jobs of their tenant; administrators see all. Models of workers that do not report them are not listed.
  */
 export const listBaseModels = /* @__PURE__ */ operation<{ query?: { limit?: number; cursor?: string; pool?: string; kind?: BaseModelKind } }, PageBaseModel>("GET", "/v1/base-models");
 
 /** Lists datacenters by name. */
 export const listDatacenters = /* @__PURE__ */ operation<{ query?: { limit?: number; cursor?: string } }, PageDatacenter>("GET", "/v1/datacenters");
 
-/** Lists refused messages of the tenant, newest first. They are kept for 30 days. Of very many at a time only some are listed. */
+/**
+ * Lists refused messages of the tenant, newest first. They are kept for 30 days. If very many are refused in a short
+ * time, only some of them are kept.
+ */
 export const listDeadMessages = /* @__PURE__ */ operation<{ query?: { limit?: number; cursor?: string } }, PageDeadMessage>("GET", "/v1/mq-dead");
 
 /** Lists the deployments of a model, newest first. */
 export const listDeployments = /* @__PURE__ */ operation<{ path: { id: ModelId }; query?: { limit?: number; cursor?: string } }, PageDeployment>("GET", "/v1/models/{id}/deployments");
 
-/** Lists or follows what happened to the tenant's instances. */
+/** Lists or streams the events of the tenant's instances. */
 export const listEvents = /* @__PURE__ */ operation<{ query?: { instance_id?: InstanceId; type?: 
   | "instance.created"
   | "instance.updated"
@@ -763,7 +779,7 @@ export const listEvents = /* @__PURE__ */ operation<{ query?: { instance_id?: In
   | "budget.stopped"
   | "budget.resumed"; limit?: number; cursor?: string; after?: string }; headers?: { "Last-Event-ID"?: string } }, PageEvent>("GET", "/v1/events");
 
-/** Lists or follows what happened to the tenant's instances. */
+/** Lists or streams the events of the tenant's instances. */
 export const listEventsStream = /* @__PURE__ */ stream<{ query?: { instance_id?: InstanceId; type?: 
   | "instance.created"
   | "instance.updated"
@@ -800,10 +816,10 @@ export const listGpuSpecPrices = /* @__PURE__ */ operation<{ path: { id: GpuSpec
 /** Lists specifications by name. */
 export const listGpuSpecs = /* @__PURE__ */ operation<{ query?: { name_prefix?: string; gpu_model?: string; state?: GpuSpecState; limit?: number; cursor?: string } }, PageGpuSpec>("GET", "/v1/gpu-specs");
 
-/** Lists who changed instances and their keys of the tenant, newest first. For owners. */
+/** Lists the audit log of the tenant's instances and their keys, newest first. For owners. */
 export const listInstanceAuditEntries = /* @__PURE__ */ operation<{ query?: { user_id?: UserId; by?: "person" | "service"; operation?: string; from?: Timestamp; to?: Timestamp; limit?: number; cursor?: string } }, PageAuditEntry>("GET", "/v1/instance-audit");
 
-/** Lists or follows what happened to an instance. */
+/** Lists or streams the events of an instance. */
 export const listInstanceEvents = /* @__PURE__ */ operation<{ path: { id: InstanceId }; query?: { type?: 
   | "instance.created"
   | "instance.updated"
@@ -834,7 +850,7 @@ export const listInstanceEvents = /* @__PURE__ */ operation<{ path: { id: Instan
   | "budget.stopped"
   | "budget.resumed"; limit?: number; cursor?: string; after?: string }; headers?: { "Last-Event-ID"?: string } }, PageEvent>("GET", "/v1/instances/{id}/events");
 
-/** Lists or follows what happened to an instance. */
+/** Lists or streams the events of an instance. */
 export const listInstanceEventsStream = /* @__PURE__ */ stream<{ path: { id: InstanceId }; query?: { type?: 
   | "instance.created"
   | "instance.updated"
@@ -865,7 +881,7 @@ export const listInstanceEventsStream = /* @__PURE__ */ stream<{ path: { id: Ins
   | "budget.stopped"
   | "budget.resumed"; limit?: number; cursor?: string; after?: string }; headers?: { "Last-Event-ID"?: string } }, Event>("GET", "/v1/instances/{id}/events");
 
-/** Lists the kept logs of an instance by start, newest first. */
+/** Lists the kept logs of an instance, one for each start, newest first. */
 export const listInstanceLogs = /* @__PURE__ */ operation<{ path: { id: InstanceId }; query?: { limit?: number; cursor?: string } }, PageInstanceLog>("GET", "/v1/instances/{id}/logs");
 
 /** Lists the tenant's operations, newest first. */
@@ -886,16 +902,19 @@ export const listJobArtifacts = /* @__PURE__ */ operation<{ path: { id: JobId };
 /** Lists the attempts of a job, newest first, with what each costs. */
 export const listJobAttempts = /* @__PURE__ */ operation<{ path: { id: JobId }; query?: { limit?: number; cursor?: string } }, PageJobAttempt>("GET", "/v1/jobs/{id}/attempts");
 
-/** Lists who submitted and cancelled jobs of the tenant, newest first. For owners. */
+/** Lists the audit log of the tenant's jobs: who submitted and cancelled them, newest first. For owners. */
 export const listJobAuditEntries = /* @__PURE__ */ operation<{ query?: { user_id?: UserId; by?: "person" | "service"; operation?: string; from?: Timestamp; to?: Timestamp; limit?: number; cursor?: string } }, PageAuditEntry>("GET", "/v1/job-audit");
 
-/** Lists or follows what happened to a job. */
+/** Lists or streams the events of a job. */
 export const listJobEvents = /* @__PURE__ */ operation<{ path: { id: JobId }; query?: { type?: JobEventType; limit?: number; cursor?: string; after?: string }; headers?: { "Last-Event-ID"?: string } }, PageJobEvent | undefined>("GET", "/v1/jobs/{id}/events");
 
-/** Lists or follows what happened to a job. */
+/** Lists or streams the events of a job. */
 export const listJobEventsStream = /* @__PURE__ */ stream<{ path: { id: JobId }; query?: { type?: JobEventType; limit?: number; cursor?: string; after?: string }; headers?: { "Last-Event-ID"?: string } }, JobEvent>("GET", "/v1/jobs/{id}/events");
 
-/** Lists what the tenant's jobs cost in a window, by day, kind, application, pool, GPU specification, or whether it was charged. */
+/**
+ * Lists the cost of the tenant's jobs in a window of time, by day, kind, application, pool, GPU specification, or
+ * charge.
+ */
 export const listJobUsage = /* @__PURE__ */ operation<{ query?: { from?: Timestamp; to?: Timestamp; group_by?: "day" | "kind" | "application" | "pool" | "spec" | "charge"; limit?: number; cursor?: string } }, PageJobUsageGroup>("GET", "/v1/job-usage");
 
 /** Lists the jobs of the tenant, newest first unless `sort` says otherwise. */
@@ -913,37 +932,46 @@ export const listModels = /* @__PURE__ */ operation<{ query?: { limit?: number; 
 /** Lists the credentials of the tenant, oldest first. */
 export const listMqCredentials = /* @__PURE__ */ operation<{ query?: { limit?: number; cursor?: string } }, PageMqCredential>("GET", "/v1/mq-credentials");
 
-/** Lists the GPU specifications that are for sale, by name, with prices and where there is room. */
+/** Lists the GPU specifications that are for sale, by name, with prices and availability in datacenters. */
 export const listOffers = /* @__PURE__ */ operation<{ query?: { limit?: number; cursor?: string } }, PageOffer>("GET", "/v1/offers");
 
 /** Lists the caller's passkeys, oldest first. */
 export const listPasskeys = /* @__PURE__ */ operation<{ query?: { limit?: number; cursor?: string } }, PagePasskey>("GET", "/v1/me/passkeys");
 
-/** Lists who signed in and changed members and invitations of a tenant, or of the platform, newest first. For administrators. */
+/**
+ * Lists the audit log of a tenant or of the platform: sign-ins and changes of members and invitations, newest
+ * first. For administrators.
+ */
 export const listPlatformAuditEntries = /* @__PURE__ */ operation<{ query?: { tenant_id?: TenantId; user_id?: UserId; by?: "person" | "service"; operation?: string; from?: Timestamp; to?: Timestamp; limit?: number; cursor?: string } }, PageAuditEntry>("GET", "/v1/platform-audit");
 
 /** Lists the tenants that have a budget, by id. For administrators. */
 export const listPlatformBudgets = /* @__PURE__ */ operation<{ query?: { limit?: number; cursor?: string } }, PagePlatformBudget>("GET", "/v1/platform-budgets");
 
-/** Lists what administrators did to an instance, newest first. Deleted instances have a list too. For administrators. */
+/** Lists the actions of administrators on an instance, newest first. Also for deleted instances. For administrators. */
 export const listPlatformInstanceActions = /* @__PURE__ */ operation<{ path: { id: InstanceId }; query?: { limit?: number; cursor?: string } }, PageAdminAction>("GET", "/v1/platform-instances/{id}/actions");
 
-/** Lists who changed instances and their keys of a tenant, or of the platform, newest first. For administrators. */
+/**
+ * Lists the audit log of instances and their keys, of a tenant or of the platform, newest first. For
+ * administrators.
+ */
 export const listPlatformInstanceAuditEntries = /* @__PURE__ */ operation<{ query?: { tenant_id?: TenantId; user_id?: UserId; by?: "person" | "service"; operation?: string; from?: Timestamp; to?: Timestamp; limit?: number; cursor?: string } }, PageAuditEntry>("GET", "/v1/platform-instance-audit");
 
 /** Lists the instances of all tenants, newest first unless `sort` says otherwise. For administrators. */
 export const listPlatformInstances = /* @__PURE__ */ operation<{ query?: { tenant_id?: TenantId; state?: InstanceState[]; name?: string; sort?: "created_at" | "-created_at" | "name" | "-name"; fields?: string; include?: "total"[]; limit?: number; cursor?: string } }, CountedPagePlatformInstance>("GET", "/v1/platform-instances");
 
-/** Lists who submitted and cancelled jobs of a tenant, or changed pools, newest first. For administrators. */
+/** Lists the audit log of jobs and pools, of a tenant or of the platform, newest first. For administrators. */
 export const listPlatformJobAuditEntries = /* @__PURE__ */ operation<{ query?: { tenant_id?: TenantId; user_id?: UserId; by?: "person" | "service"; operation?: string; from?: Timestamp; to?: Timestamp; limit?: number; cursor?: string } }, PageAuditEntry>("GET", "/v1/platform-job-audit");
 
-/** Lists what the jobs of all tenants cost in a window. For administrators. */
+/** Lists the cost of the jobs of all tenants in a window of time. For administrators. */
 export const listPlatformJobUsage = /* @__PURE__ */ operation<{ query?: { tenant_id?: TenantId; from?: Timestamp; to?: Timestamp; group_by?: "tenant" | "day" | "kind" | "application" | "pool" | "spec" | "charge"; limit?: number; cursor?: string } }, PageJobUsageGroup>("GET", "/v1/platform-job-usage");
 
-/** The newest log lines of the platform's processes */
+/** Returns or streams the newest log lines of the platform's processes */
 export const listPlatformLogs = /* @__PURE__ */ operation<{ query?: { module?: string; level?: LogLevel; request_id?: string; limit?: number } }, PlatformLogs>("GET", "/v1/platform/logs");
 
-/** Lists the shares that were set for tenants in a pool, by tenant. All others have the defaults. For administrators. */
+/**
+ * Lists the shares that were set for tenants in a pool, by tenant. All other tenants have the defaults. For
+ * administrators.
+ */
 export const listPlatformPoolShares = /* @__PURE__ */ operation<{ path: { id: PoolId }; query?: { limit?: number; cursor?: string } }, PagePoolShare>("GET", "/v1/platform-pools/{id}/shares");
 
 /** Lists pools, oldest first. For administrators. */
@@ -955,13 +983,19 @@ export const listPlatformQuotas = /* @__PURE__ */ operation<{ query?: { limit?: 
 /** Lists connections over SSH to instances of all tenants, newest first. For administrators. */
 export const listPlatformSshSessions = /* @__PURE__ */ operation<{ query?: { tenant_id?: TenantId; instance_id?: InstanceId; limit?: number; cursor?: string } }, PageSshSession>("GET", "/v1/platform-ssh-sessions");
 
-/** Lists who changed the stock and its catalogue of a tenant, or of the platform, newest first. For administrators. */
+/**
+ * Lists the audit log of the stock and its catalogue, of a tenant or of the platform, newest first. For
+ * administrators.
+ */
 export const listPlatformStockAuditEntries = /* @__PURE__ */ operation<{ query?: { tenant_id?: TenantId; user_id?: UserId; by?: "person" | "service"; operation?: string; from?: Timestamp; to?: Timestamp; limit?: number; cursor?: string } }, PageAuditEntry>("GET", "/v1/platform-stock-audit");
 
-/** Lists what administrators did to a storage, newest first. Deleted storages have a list too. For administrators. */
+/** Lists the actions of administrators on a storage, newest first. Also for deleted storages. For administrators. */
 export const listPlatformStorageActions = /* @__PURE__ */ operation<{ path: { id: StorageId }; query?: { limit?: number; cursor?: string } }, PageAdminAction>("GET", "/v1/platform-storages/{id}/actions");
 
-/** Lists who changed storages and credentials of a tenant, or of the platform, newest first. For administrators. */
+/**
+ * Lists the audit log of storages and credentials, of a tenant or of the platform, newest first. For
+ * administrators.
+ */
 export const listPlatformStorageAuditEntries = /* @__PURE__ */ operation<{ query?: { tenant_id?: TenantId; user_id?: UserId; by?: "person" | "service"; operation?: string; from?: Timestamp; to?: Timestamp; limit?: number; cursor?: string } }, PageAuditEntry>("GET", "/v1/platform-storage-audit");
 
 /** Lists the tenants that have limits of their own, by id. For administrators. */
@@ -970,7 +1004,7 @@ export const listPlatformStorageQuotas = /* @__PURE__ */ operation<{ query?: { l
 /** Lists the storages of all tenants, newest first unless `sort` says otherwise. For administrators. */
 export const listPlatformStorages = /* @__PURE__ */ operation<{ query?: { tenant_id?: TenantId; state?: StorageState[]; kind?: StorageKind; name?: string; sort?: "created_at" | "-created_at" | "name" | "-name" | "size_gib" | "-size_gib"; fields?: string; include?: "total"[]; limit?: number; cursor?: string } }, CountedPagePlatformStorage>("GET", "/v1/platform-storages");
 
-/** Lists what all tenants used in a window. For administrators. */
+/** Lists the usage of all tenants in a window of time. For administrators. */
 export const listPlatformUsage = /* @__PURE__ */ operation<{ query?: { tenant_id?: TenantId; from?: Timestamp; to?: Timestamp; group_by?: "tenant" | "instance" | "day" | "spec" | "kind"; limit?: number; cursor?: string } }, PageUsageGroup>("GET", "/v1/platform-usage");
 
 /** Lists the workers of a pool, oldest first. For administrators. */
@@ -997,7 +1031,7 @@ export const listShareLinks = /* @__PURE__ */ operation<{ path: { id: InstanceId
 /** Lists the OpenID providers with whose accounts people can sign in. */
 export const listSignInProviders = /* @__PURE__ */ operation<Record<string, never>, SignInProviders>("GET", "/v1/sign-in-providers");
 
-/** Lists the signing keys in the order in which they sign. There are never more than a few. */
+/** Lists all signing keys, in the order in which they sign. */
 export const listSigningKeys = /* @__PURE__ */ operation<Record<string, never>, PageSigningKey>("GET", "/v1/signing-keys");
 
 /** Lists the user's SSH keys, newest first. */
@@ -1006,7 +1040,7 @@ export const listSshKeys = /* @__PURE__ */ operation<{ query?: { limit?: number;
 /** Lists connections over SSH to the tenant's instances, newest first. For owners. */
 export const listSshSessions = /* @__PURE__ */ operation<{ query?: { instance_id?: InstanceId; limit?: number; cursor?: string } }, PageSshSession>("GET", "/v1/ssh-sessions");
 
-/** Lists the stock by specification and datacenter, where there is any. */
+/** Lists the stock by specification and datacenter, without empty combinations. */
 export const listStock = /* @__PURE__ */ operation<{ query?: { spec_name?: string; datacenter?: string; limit?: number; cursor?: string } }, PageStockRow>("GET", "/v1/stock");
 
 /** Lists additions and removals of stock, newest first. */
@@ -1018,7 +1052,7 @@ export const listStockRepairs = /* @__PURE__ */ operation<{ query?: { limit?: nu
 /** Lists units in the order of their addition, with the holders of all tenants. */
 export const listStockUnits = /* @__PURE__ */ operation<{ query?: { gpu_spec?: string; datacenter?: string; state?: UnitState; node?: string; instance_id?: InstanceId; tenant_id?: TenantId; limit?: number; cursor?: string } }, PageStockUnit>("GET", "/v1/stock-units");
 
-/** Lists who changed storages and credentials of the tenant, newest first. For owners. */
+/** Lists the audit log of the tenant's storages and credentials, newest first. For owners. */
 export const listStorageAuditEntries = /* @__PURE__ */ operation<{ query?: { user_id?: UserId; by?: "person" | "service"; operation?: string; from?: Timestamp; to?: Timestamp; limit?: number; cursor?: string } }, PageAuditEntry>("GET", "/v1/storage-audit");
 
 /** Lists the access keys of a bucket, oldest first, without their secrets. */
@@ -1036,74 +1070,77 @@ export const listStorageSpecs = /* @__PURE__ */ operation<{ query?: { limit?: nu
 /** Lists the storages of the tenant, newest first unless `sort` says otherwise. */
 export const listStorages = /* @__PURE__ */ operation<{ query?: { state?: StorageState[]; kind?: StorageKind; name?: string; sort?: "created_at" | "-created_at" | "name" | "-name" | "size_gib" | "-size_gib"; fields?: string; include?: "total"[]; limit?: number; cursor?: string } }, CountedPageStorage>("GET", "/v1/storages");
 
-/** Lists or follows what happened to the jobs of the tenant. */
+/** Lists or streams the events of the tenant's jobs. */
 export const listTenantJobEvents = /* @__PURE__ */ operation<{ query?: { type?: JobEventType; kind?: JobKind; state?: JobState; limit?: number; cursor?: string; after?: string }; headers?: { "Last-Event-ID"?: string } }, PageJobEvent>("GET", "/v1/job-events");
 
-/** Lists or follows what happened to the jobs of the tenant. */
+/** Lists or streams the events of the tenant's jobs. */
 export const listTenantJobEventsStream = /* @__PURE__ */ stream<{ query?: { type?: JobEventType; kind?: JobKind; state?: JobState; limit?: number; cursor?: string; after?: string }; headers?: { "Last-Event-ID"?: string } }, JobEvent>("GET", "/v1/job-events");
 
 /** Lists all tenants, oldest first. For administrators. */
 export const listTenants = /* @__PURE__ */ operation<{ query?: { limit?: number; cursor?: string; name_prefix?: string; state?: TenantState } }, PageTenant>("GET", "/v1/tenants");
 
-/** Lists what the tenant used in a window, by instance, day, GPU specification or kind. */
+/** Lists the usage of the tenant in a window of time, by instance, day, GPU specification or kind. */
 export const listUsage = /* @__PURE__ */ operation<{ query?: { from?: Timestamp; to?: Timestamp; group_by?: "instance" | "day" | "spec" | "kind"; limit?: number; cursor?: string } }, PageUsageGroup>("GET", "/v1/usage");
 
-/** Lists the tenants of which a user is a member, oldest membership first. They are on one page. */
+/** Lists the memberships of a user, oldest first, all on one page. */
 export const listUserMemberships = /* @__PURE__ */ operation<{ path: { id: UserId } }, PageMembership>("GET", "/v1/users/{id}/memberships");
 
 /** Lists all users, oldest first. */
 export const listUsers = /* @__PURE__ */ operation<{ query?: { limit?: number; cursor?: string; email_prefix?: string } }, PageUser>("GET", "/v1/users");
 
-/** Lists what was sent to a webhook, newest first. Deliveries are kept for a week after their end. */
+/** Lists the deliveries to a webhook, newest first. They are kept for a week after their end. */
 export const listWebhookDeliveries = /* @__PURE__ */ operation<{ path: { id: WebhookId }; query?: { limit?: number; cursor?: string; state?: DeliveryState } }, PageWebhookDelivery>("GET", "/v1/webhooks/{id}/deliveries");
 
 /** Lists the webhooks of the tenant, oldest first. */
 export const listWebhooks = /* @__PURE__ */ operation<{ query?: { limit?: number; cursor?: string } }, PageWebhook>("GET", "/v1/webhooks");
 
-/** Puts the idle stop of a running instance off: its idle time begins anew now. */
+/** Postpones the idle stop of a running instance: its idle time starts again from zero. */
 export const postponeInstanceIdleStop = /* @__PURE__ */ operation<{ path: { id: InstanceId }; headers?: { "Idempotency-Key"?: string } }, Instance>("POST", "/v1/instances/{id}/postpone-idle-stop");
 
 /**
- * Sets the monthly budget of a tenant; for a tenant without one, with `If-Match: *`. It counts at once, with what was
- * spent since the beginning of the month: a larger one lets instances start again, and one that is spent stops them.
- * The action is recorded. For administrators.
+ * Sets the monthly budget of a tenant; send `If-Match: *` for a tenant without one. It applies at once and includes
+ * what was spent since the beginning of the month: a larger budget allows instances to start again, an exhausted one
+ * stops them. The action is recorded. For administrators.
  */
 export const putPlatformBudget = /* @__PURE__ */ operation<{ path: { tenant_id: TenantId }; query: { reason: string }; headers?: { "Idempotency-Key"?: string; "If-Match"?: string }; body: BudgetTerms }, PlatformBudget>("PUT", "/v1/platform-budgets/{tenant_id}");
 
 /**
- * Sets the whole share of a tenant; for a tenant without one, with `If-Match: *`. It counts for jobs that start afterwards:
- * those that run go on, unless they take what is guaranteed to others. For administrators.
+ * Sets the whole share of a tenant; send `If-Match: *` for a tenant without one. It applies to jobs that start
+ * afterwards: running jobs continue, unless they use workers that are guaranteed to other tenants. For administrators.
  */
 export const putPlatformPoolShare = /* @__PURE__ */ operation<{ path: { id: PoolId; tenant_id: TenantId }; headers?: { "Idempotency-Key"?: string; "If-Match"?: string }; body: Share }, PoolShare>("PUT", "/v1/platform-pools/{id}/shares/{tenant_id}");
 
 /**
- * Sets all limits of a tenant; for a tenant without limits, with `If-Match: *`. What runs goes on; what would exceed a
- * limit is not started. The action is recorded. For administrators.
+ * Sets all limits of a tenant; send `If-Match: *` for a tenant without limits. Running instances continue; an instance
+ * that would exceed a limit is not started. The action is recorded. For administrators.
  */
 export const putPlatformQuota = /* @__PURE__ */ operation<{ path: { tenant_id: TenantId }; query: { reason: string }; headers?: { "Idempotency-Key"?: string; "If-Match"?: string }; body: Limits }, PlatformQuota>("PUT", "/v1/platform-quotas/{tenant_id}");
 
 /**
- * Sets the limits of a tenant; for a tenant without limits of its own, with `If-Match: *`. What exists stays. The action
- * is recorded. For administrators.
+ * Sets the limits of a tenant; send `If-Match: *` for a tenant without limits of its own. Existing storages stay. The
+ * action is recorded. For administrators.
  */
 export const putPlatformStorageQuota = /* @__PURE__ */ operation<{ path: { tenant_id: TenantId }; query: { reason: string }; headers?: { "Idempotency-Key"?: string; "If-Match"?: string }; body: StorageLimits }, PlatformStorageQuota>("PUT", "/v1/platform-storage-quotas/{tenant_id}");
 
-/** Returns the price of an instance, and whether it would start now. Takes the body of a creation, and stores nothing. */
+/**
+ * Returns the price of an instance, and whether it would start now. Takes the same body as the creation, and stores
+ * nothing.
+ */
 export const quoteInstance = /* @__PURE__ */ operation<{ body: NewInstance }, Quote>("POST", "/v1/instances/quote");
 
-/** Tells when a job would start and end, and what it would cost. Nothing is submitted. */
+/** Returns when a job would start and end, and what it would cost. Submits nothing. */
 export const quoteJob = /* @__PURE__ */ operation<{ body: NewJob }, JobQuote>("POST", "/v1/jobs/quote");
 
 /**
- * Tells what became of requests, and sends the latest event of each of their jobs again to the queue of events, if the
- * tenant has one.
+ * Returns the jobs of request numbers with their states, and sends the latest event of each job again to the tenant's
+ * event queue, if it has one.
  */
 export const reconcileJobs = /* @__PURE__ */ operation<{ headers?: { "Idempotency-Key"?: string }; body: Reconciliation }, Reconciled>("POST", "/v1/jobs/reconciliations");
 
 /**
- * Ends a sign-in: the provider sends the browser here. Sets the cookie of a session and redirects to the path that was
- * given at the start. Only the browser that began the sign-in can end it, within ten minutes. After `start_account_link`, it
- * links the account instead, and the session stays as it is.
+ * Completes a sign-in: the provider redirects the browser here. Sets the cookie of a session and redirects to the path
+ * that was given at the start. Only the browser that began the sign-in can complete it, within ten minutes. After
+ * `start_account_link`, it links the account instead, and the session does not change.
  */
 export const redeemSignIn = /* @__PURE__ */ raw<{ path: { provider: string }; query?: { state?: string; code?: string; error?: string; iss?: string } }>("GET", "/v1/sign-in/{provider}/callback");
 
@@ -1117,8 +1154,8 @@ export const refreshSession = /* @__PURE__ */ operation<{ body: Refresh }, Sessi
 export const releaseInstanceHold = /* @__PURE__ */ operation<{ path: { id: InstanceId }; headers?: { "Idempotency-Key"?: string } }, Instance>("DELETE", "/v1/instances/{id}/hold");
 
 /**
- * Removes a member from a tenant. For owners and administrators, and for members who leave. The last owner must remain. No rule of an OpenID provider
- * adds the user again; an invitation or an administrator does.
+ * Removes a member from a tenant. For owners and administrators, and for members who leave. The last owner must
+ * remain. Rules of OpenID providers do not add the user again; an invitation or an administrator can.
  */
 export const removeMember = /* @__PURE__ */ operation<{ path: { id: TenantId; user_id: UserId }; headers?: { "Idempotency-Key"?: string } }, void>("DELETE", "/v1/tenants/{id}/members/{user_id}");
 
@@ -1129,18 +1166,19 @@ export const removeMember = /* @__PURE__ */ operation<{ path: { id: TenantId; us
 export const removeStock = /* @__PURE__ */ operation<{ headers?: { "Idempotency-Key"?: string }; body: StockChange }, Operation>("POST", "/v1/stock/removals");
 
 /**
- * Removes this unit from the stock, unless an instance has claimed or occupies it. The operation succeeds when the unit is gone
- * from the cluster. While the unit is being removed, a repetition returns that operation; afterwards there is no such unit.
+ * Removes this unit from the stock, unless an instance has claimed or occupies it. The operation succeeds when the
+ * unit is gone from the cluster. While the unit is being removed, a repeated call returns that operation; afterwards
+ * it returns 404.
  */
 export const removeStockUnit = /* @__PURE__ */ operation<{ path: { id: UnitId }; headers?: { "Idempotency-Key"?: string } }, Operation>("DELETE", "/v1/stock-units/{id}");
 
-/** Removes the second factor, with a code of it or a recovery code. */
+/** Removes the second factor. Requires one of its codes, or a recovery code. */
 export const removeTotp = /* @__PURE__ */ operation<{ headers?: { "Idempotency-Key"?: string }; body: TotpCode }, void>("POST", "/v1/me/totp/remove");
 
-/** Takes a refused message in as if it had just come. One that was taken in the meantime does nothing. */
+/** Processes a refused message as if it had just arrived. No effect if its job was submitted in the meantime. */
 export const replayDeadMessage = /* @__PURE__ */ operation<{ path: { id: DeadMessageId }; headers?: { "Idempotency-Key"?: string } }, Replay>("POST", "/v1/mq-dead/{id}/replay");
 
-/** Deletes all passkeys of a user, who has lost a device for example. For administrators. */
+/** Deletes all passkeys of a user, for example after the loss of a device. For administrators. */
 export const resetPasskeys = /* @__PURE__ */ operation<{ path: { id: UserId }; headers?: { "Idempotency-Key"?: string } }, void>("DELETE", "/v1/users/{id}/passkeys");
 
 /** Removes the second factor of a user who has lost the device and the recovery codes. For administrators. */
@@ -1157,16 +1195,16 @@ export const restartInstance = /* @__PURE__ */ operation<{ path: { id: InstanceI
 export const rotateSigningKeys = /* @__PURE__ */ operation<{ headers?: { "Idempotency-Key"?: string } }, SigningKeyRequest>("POST", "/v1/signing-keys/rotate");
 
 /**
- * Replaces the secret of a webhook. For 24 hours messages are signed with the previous one, too. The response has the new
- * secret once.
+ * Replaces the secret of a webhook. For 24 hours, messages are also signed with the previous one. The new secret is
+ * returned once.
  */
 export const rotateWebhookSecret = /* @__PURE__ */ operation<{ path: { id: WebhookId }; headers?: { "Idempotency-Key"?: string } }, WebhookWithSecret>("POST", "/v1/webhooks/{id}/rotate-secret");
 
 /**
- * Begins to link an account of a provider to the caller's user, for browsers: send the browser to the `url` of the response,
- * within ten minutes. The provider sends it back to `redeem_sign_in`, which links the account with which the person has
- * signed in there, if the caller's session has not ended meanwhile. Stores nothing, and needs no `Idempotency-Key`; the
- * response sets a cookie. The person has to have signed in within the last minutes; API keys link no accounts.
+ * Begins to link an account of a provider to the caller's user, for browsers: redirect the browser to the `url` of the
+ * response within ten minutes. The provider redirects it back to `redeem_sign_in`, which links the account that was
+ * used there, unless the caller's session has ended. Stores nothing, and needs no `Idempotency-Key`; the response sets
+ * a cookie. Requires a sign-in within the last minutes. API keys cannot link accounts.
  */
 export const startAccountLink = /* @__PURE__ */ operation<{ body: NewAccountLink }, AccountLink>("POST", "/v1/me/linked-accounts");
 
@@ -1176,39 +1214,42 @@ export const startInstance = /* @__PURE__ */ operation<{ path: { id: InstanceId 
 /** Begins a sign-in: redirects the browser to the provider. */
 export const startSignIn = /* @__PURE__ */ raw<{ path: { provider: string }; query?: { return_to?: string } }>("GET", "/v1/sign-in/{provider}");
 
-/** Requires codes at sign-in from now on, if the first one is right. Returns recovery codes, once. */
+/**
+ * Enables the second factor if the first code is correct: codes are required at sign-in from now on. Returns the
+ * recovery codes once.
+ */
 export const startTotp = /* @__PURE__ */ operation<{ headers?: { "Idempotency-Key"?: string }; body: TotpCode }, RecoveryCodes>("POST", "/v1/me/totp/start");
 
-/** Stops an instance. Its storage and its URL stay, and with a hold its unit. */
+/** Stops an instance. It keeps its storage and its URL, and with a hold its unit. */
 export const stopInstance = /* @__PURE__ */ operation<{ path: { id: InstanceId }; headers?: { "Idempotency-Key"?: string }; body?: StopOptions | null }, Instance>("POST", "/v1/instances/{id}/stop");
 
-/** Stops an instance of any tenant, which sees the reason. The action is recorded. For administrators. */
+/** Stops an instance of any tenant. The tenant sees the reason. The action is recorded. For administrators. */
 export const stopPlatformInstance = /* @__PURE__ */ operation<{ path: { id: InstanceId }; query: { reason: string }; headers?: { "Idempotency-Key"?: string } }, PlatformInstance>("POST", "/v1/platform-instances/{id}/stop");
 
 /**
- * Takes a credential over: the caller, an owner, becomes its maker, and it ends with the caller's rights. Whoever knows its
- * password can still use it; create another one if somebody should not.
+ * Takes over a credential: the caller, an owner, becomes its maker, and it ends with the caller's rights. Everyone who
+ * knows its password can still use it; to prevent that, replace it by a new one.
  */
 export const takeOverMqCredential = /* @__PURE__ */ operation<{ path: { id: MqCredentialId }; headers?: { "Idempotency-Key"?: string } }, MqCredential>("POST", "/v1/mq-credentials/{id}/take-over");
 
 /**
- * Takes an access key over: the caller, an owner, becomes its maker, and it ends with the caller's rights. Whoever knows its
- * secret can still use it; create another one if somebody should not.
+ * Takes over an access key: the caller, an owner, becomes its maker, and it ends with the caller's rights. Everyone
+ * who knows its secret can still use it; to prevent that, replace it by a new one.
  */
 export const takeOverStorageCredential = /* @__PURE__ */ operation<{ path: { id: StorageId; access_key_id: string }; headers?: { "Idempotency-Key"?: string } }, BucketCredential>("POST", "/v1/storages/{id}/credentials/{access_key_id}/take-over");
 
 /**
- * Takes a webhook over: the caller, an owner, becomes its maker. One that was disabled because the rights of its maker had ended is
- * enabled again.
+ * Takes over a webhook: the caller, an owner, becomes its maker. A webhook that was disabled because the rights of its
+ * maker ended is enabled again.
  */
 export const takeOverWebhook = /* @__PURE__ */ operation<{ path: { id: WebhookId }; headers?: { "Idempotency-Key"?: string } }, Webhook>("POST", "/v1/webhooks/{id}/take-over");
 
-/** Sends a message of the type `webhook.test` once, also if the webhook is disabled. `deliveries` shows what came of it. */
+/** Sends a message of the type `webhook.test` once, also if the webhook is disabled. `deliveries` shows the result. */
 export const testWebhook = /* @__PURE__ */ operation<{ path: { id: WebhookId }; headers?: { "Idempotency-Key"?: string } }, WebhookDelivery>("POST", "/v1/webhooks/{id}/test");
 
 /**
- * Changes a datacenter, or drains it. A draining datacenter takes no new stock and no new claims; its instances go
- * on, and its free stock can be removed.
+ * Changes a datacenter, or drains it. A draining datacenter accepts no new stock and no new claims. Its instances
+ * continue, and its free stock can be removed.
  */
 export const updateDatacenter = /* @__PURE__ */ operation<{ path: { id: DatacenterId }; headers?: { "If-Match"?: string; "Idempotency-Key"?: string }; body: DatacenterPatch }, Datacenter>("PATCH", "/v1/datacenters/{id}");
 
@@ -1218,17 +1259,20 @@ export const updateDatacenter = /* @__PURE__ */ operation<{ path: { id: Datacent
  */
 export const updateGpuSpec = /* @__PURE__ */ operation<{ path: { id: GpuSpecId }; headers?: { "If-Match"?: string; "Idempotency-Key"?: string }; body: GpuSpecPatch }, GpuSpec>("PATCH", "/v1/gpu-specs/{id}");
 
-/** Changes an instance: its name, `on_node_loss` and `idle_stop` at any time, what was ordered while it is stopped. */
+/**
+ * Changes an instance: its name, `on_node_loss` and `idle_stop` at any time, the other fields only while it is
+ * stopped.
+ */
 export const updateInstance = /* @__PURE__ */ operation<{ path: { id: InstanceId }; headers?: { "Idempotency-Key"?: string; "If-Match"?: string }; body: InstanceChange }, Instance>("PATCH", "/v1/instances/{id}");
 
-/** Changes a job that waits: its priority, level or deadline. */
+/** Changes the priority, level or deadline of a job that waits. */
 export const updateJob = /* @__PURE__ */ operation<{ path: { id: JobId }; headers?: { "If-Match"?: string; "Idempotency-Key"?: string }; body: JobChange }, Job>("PATCH", "/v1/jobs/{id}");
 
 /** Changes the caller's name and language. */
 export const updateMe = /* @__PURE__ */ operation<{ headers?: { "If-Match"?: string; "Idempotency-Key"?: string }; body: MeChange }, Me>("PATCH", "/v1/me");
 
 /**
- * Changes the role of a member. For owners and administrators. The last owner must remain one. API keys neither make nor
+ * Changes the role of a member. For owners and administrators. The last owner must remain one. API keys cannot add or
  * change owners.
  */
 export const updateMember = /* @__PURE__ */ operation<{ path: { id: TenantId; user_id: UserId }; headers?: { "If-Match"?: string; "Idempotency-Key"?: string }; body: MemberChange }, Member>("PATCH", "/v1/tenants/{id}/members/{user_id}");
@@ -1245,10 +1289,10 @@ export const updatePlatformPool = /* @__PURE__ */ operation<{ path: { id: PoolId
 /** Changes an entry. Existing instances keep their template. Administrators only. */
 export const updateService = /* @__PURE__ */ operation<{ path: { id: ImageId }; headers?: { "Idempotency-Key"?: string; "If-Match"?: string }; body: ServiceImageChange }, ServiceImage>("PATCH", "/v1/services/{id}");
 
-/** Changes the tenant for which the session of the request acts. */
+/** Switches the session of the request to another tenant. */
 export const updateSession = /* @__PURE__ */ operation<{ body: SessionChange }, SessionTenant>("PATCH", "/v1/sessions/current");
 
-/** Renames a storage (200), or makes it grow (202). */
+/** Renames a storage (200), or enlarges it (202). */
 export const updateStorage = /* @__PURE__ */ operation<{ path: { id: StorageId }; headers?: { "If-Match"?: string; "Idempotency-Key"?: string }; body: StorageChange }, Storage>("PATCH", "/v1/storages/{id}");
 
 /** Changes the price or the largest size of a specification, or retires or reactivates it. Administrators only. */
@@ -1257,16 +1301,16 @@ export const updateStorageSpec = /* @__PURE__ */ operation<{ path: { id: Storage
 /** Renames, suspends or reactivates a tenant. For administrators; owners rename it. */
 export const updateTenant = /* @__PURE__ */ operation<{ path: { id: TenantId }; headers?: { "If-Match"?: string; "Idempotency-Key"?: string }; body: TenantChange }, Tenant>("PATCH", "/v1/tenants/{id}");
 
-/** Changes a user. API keys change none. */
+/** Changes a user. API keys cannot change users. */
 export const updateUser = /* @__PURE__ */ operation<{ path: { id: UserId }; headers?: { "If-Match"?: string; "Idempotency-Key"?: string }; body: UserChange }, User>("PATCH", "/v1/users/{id}");
 
 /**
- * Changes the URL or the types of a webhook, disables it, or enables it again. Who changes the URL or enables it is its maker
- * from then on.
+ * Changes the URL or the types of a webhook, disables it, or enables it again. Whoever changes the URL or enables it
+ * becomes its maker.
  */
 export const updateWebhook = /* @__PURE__ */ operation<{ path: { id: WebhookId }; headers?: { "If-Match"?: string; "Idempotency-Key"?: string }; body: WebhookChange }, Webhook>("PATCH", "/v1/webhooks/{id}");
 
-/** Withdraws an open invitation. For owners and administrators. API keys do not withdraw invitations to be an owner. */
+/** Withdraws an open invitation. For owners and administrators. API keys cannot withdraw invitations of owners. */
 export const withdrawInvitation = /* @__PURE__ */ operation<{ path: { id: TenantId; invitation_id: InvitationId }; headers?: { "Idempotency-Key"?: string } }, void>("DELETE", "/v1/tenants/{id}/invitations/{invitation_id}");
 
 // Without a constant:

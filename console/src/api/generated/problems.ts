@@ -26,7 +26,7 @@ export const problems = {
   "insufficient-scope": { status: 403, title: "Scope missing" },
   /** Sign in with POST /v1/sessions and send the access token of that session instead of an API key. */
   "person-required": { status: 403, title: "Not for API keys" },
-  /** Sign in, or use an API key without `requests_per_second`, which was not created with one that has it. */
+  /** Sign in, or use an API key without `requests_per_second` that was not created by a key with such a limit. */
   "api-key-limited": { status: 403, title: "Not for API keys with a limit" },
   /** Sign in again, and send the request in the new session. */
   "recent-sign-in-required": { status: 403, title: "Sign in again first" },
@@ -52,9 +52,9 @@ export const problems = {
   "unavailable": { status: 503, title: "Service unavailable" },
   /** Send the same request again with the same Idempotency-Key. */
   "no-answer": { status: 504, title: "No response in time" },
-  /** Wait as long as `Retry-After` says, then send the same request again with the same Idempotency-Key. */
+  /** Wait for the time in `Retry-After`, then send the same request again with the same Idempotency-Key. */
   "overloaded": { status: 503, title: "Platform overloaded" },
-  /** Wait as long as `Retry-After` says, then send requests more slowly. */
+  /** Wait for the time in `Retry-After`, then send requests more slowly. */
   "too-many-requests": { status: 429, title: "Too many requests" },
   /** Check both. An administrator can set a new password. */
   "wrong-credentials": { status: 401, title: "Wrong e-mail address or password" },
@@ -72,7 +72,7 @@ export const problems = {
   "last-sign-in-method": { status: 409, title: "Last way to sign in" },
   /** Sign in with the account, remove it there with DELETE /v1/me/linked-accounts/{id}, then link it again. */
   "account-taken": { status: 409, title: "Account belongs to another user" },
-  /** Wait as long as `Retry-After` says, then try again. */
+  /** Wait for the time in `Retry-After`, then try again. */
   "too-many-attempts": { status: 429, title: "Too many failed attempts" },
   /** Begin again with GET /v1/sign-in/{provider}. */
   "sign-in-failed": { status: 401, title: "Sign-in with the provider failed" },
@@ -150,7 +150,7 @@ export const problems = {
   "cross-origin": { status: 403, title: "Cross-origin request" },
   /** Connect with a WebSocket client and the same Authorization header. */
   "websocket-required": { status: 426, title: "WebSocket required" },
-  /** Close some of them, or wait as long as `Retry-After` says, then try again. */
+  /** Close some of them, or wait for the time in `Retry-After`, then try again. */
   "too-many-streams": { status: 429, title: "Too many open streams" },
   /** Open a new terminal, without `session`. */
   "terminal-session-ended": { status: 410, title: "Terminal session has ended" },
@@ -184,8 +184,8 @@ export const problems = {
   "cost-limit-exceeded": { status: 409, title: "Limit of the cost per hour exceeded" },
   /** Wait until `renews_at`, choose a cheaper specification, or ask an administrator for a larger budget. See GET /v1/budget. */
   "budget-exhausted": { status: 409, title: "Budget of the tenant exhausted" },
-  /** Try again later. What runs goes on. */
-  "allowance-expired": { status: 503, title: "What the tenant may spend is not known" },
+  /** Try again later. Running instances continue. */
+  "allowance-expired": { status: 503, title: "Spending limit of the tenant is not known" },
   /** Wait until its state is `available`. */
   "storage-not-available": { status: 409, title: "Storage not available" },
   /** Stop or delete the instances that use it first. */
@@ -250,7 +250,7 @@ export interface ProblemMembers {
     scope?: string | null;
   };
   "recent-sign-in-required": {
-    /** Longest time since the sign-in, in seconds. */
+    /** Maximum time since the sign-in, in seconds. */
     within_seconds?: number | null;
   };
   "too-many-passkeys": {
@@ -304,7 +304,7 @@ export interface ProblemMembers {
     managed_by?: string | null;
   };
   "instance-not-running": {
-    /** What the cluster reported. */
+    /** Message of the cluster. */
     message?: string | null;
   };
   "instance-failed": {
@@ -350,21 +350,21 @@ export interface ProblemMembers {
     limit?: number | null;
   };
   "quota-exceeded": {
-    /** What is limited: `storages`, `storage_gib` (the sum of their sizes in GiB), `instances`, `gpus`, or `gpus of` a model. */
+    /** The limited quantity: `storages`, `storage_gib` (the sum of their sizes in GiB), `instances`, `gpus`, or `gpus of` a model. */
     quota?: string | null;
     /** The quota. */
     limit?: number | null;
-    /** What counts now, what is being stopped or deleted included. */
+    /** Current usage, including what is being stopped or deleted. */
     used?: number | null;
-    /** What the request adds. */
+    /** The part that the request adds. */
     requested?: number | null;
   };
   "cost-limit-exceeded": {
-    /** What all instances of the tenant may cost per hour. */
+    /** Maximum cost per hour of all instances of the tenant. */
     limit?: string | null;
-    /** What those that run cost per hour. */
+    /** Cost per hour of the running instances. */
     used?: string | null;
-    /** What the request adds. */
+    /** The part that the request adds. */
     requested?: string | null;
     /** Currency (ISO 4217). */
     currency?: string | null;
@@ -372,17 +372,17 @@ export interface ProblemMembers {
   "budget-exhausted": {
     /** When the next month begins and starts are possible again, or null if that is not known. */
     renews_at?: string | null;
-    /** What all instances of the tenant may cost per hour with what is left. */
+    /** Maximum cost per hour of all instances of the tenant with the rest of the budget. */
     limit?: string | null;
-    /** What those that run cost per hour. */
+    /** Cost per hour of the running instances. */
     used?: string | null;
-    /** What the request adds. */
+    /** The part that the request adds. */
     requested?: string | null;
     /** Currency (ISO 4217). */
     currency?: string | null;
   };
   "allowance-expired": {
-    /** Until when it was known. */
+    /** Time until which the limit was known. */
     expired_at?: string | null;
   };
   "storage-in-use": {
@@ -410,11 +410,11 @@ export interface ProblemMembers {
     names?: unknown[];
   };
   "input-missing": {
-    /** Ids of the uploads and models that do not exist, or have no content. */
+    /** Ids of the uploads and models that do not exist or are empty. */
     inputs?: unknown[];
   };
   "model-missing": {
-    /** Names of models of this kind that are there, the first 50. */
+    /** Names of the existing models of this kind, the first 50. */
     models?: unknown[];
   };
 }

@@ -1,12 +1,12 @@
 // Generated from the gateway's OpenAPI document by `cargo xtask console-client`: do not edit.
 
-/** Where an account is linked. */
+/** The next step to link an account. */
 export interface AccountLink {
-  /** The provider's page to which to send the browser. */
+  /** URL of the provider to which to redirect the browser. */
   url: string;
 }
 
-/** What an administrator did to an object of a tenant. */
+/** An action of an administrator on an object of a tenant. */
 export interface AdminAction {
   /** Number of the action; later ones have higher numbers. */
   id: number;
@@ -56,14 +56,14 @@ export type Allocation =
     kind: "dra";
   };
 
-/** What the tenant may spend is not known. */
+/** Spending limit of the tenant is not known. */
 export type AllowanceExpiredProblem = Problem & {
     type?: "https://atelier.dev/problems/allowance-expired";
-    /** Until when it was known. */
+    /** Time until which the limit was known. */
     expired_at?: string;
   };
 
-/** Units that could be claimed now instead. */
+/** Units that could be claimed instead. */
 export interface Alternative {
   /** Specification of the units. */
   gpu_spec: GpuSpecRef;
@@ -71,9 +71,9 @@ export interface Alternative {
   datacenter: DatacenterRef;
   /** Free units. */
   available: number;
-  /** Price per hour. */
+  /** Price per hour, a decimal number. */
   price_per_hour: string;
-  /** Currency (ISO 4217). */
+  /** ISO 4217 code of the currency. */
   currency: string;
 }
 
@@ -90,8 +90,8 @@ export interface ApiKey {
   /** What the key may be used for. */
   scopes: Scope[];
   /**
-   * Requests per second, at most, besides the limits of the user and of the keys that led to this one; null if there is no
-   * such limit.
+   * Maximum number of requests per second, in addition to the limits of the user and of the API keys that created
+   * this one; null for no such limit.
    */
   requests_per_second: number | null;
   /** The first characters of the key. */
@@ -158,8 +158,8 @@ export interface AuditEntry {
   /** Whether it was done as a platform administrator. */
   is_admin: boolean;
   /**
-   * The service that sent the request, in that of the user or on its own; null if the gateway forwarded it. Also
-   * `atelier-admin`, the program of the platform's operators.
+   * The service that sent the request, for the user or on its own; null if the gateway forwarded it. `atelier-admin`
+   * for the program of the platform's operators.
    */
   service: string | null;
   /** Method and path template, or a program and its command. */
@@ -202,7 +202,7 @@ export interface BaseModel {
   pool_id: PoolId;
   /** Name of the pool. */
   pool: string;
-  /** How many workers of the pool have it now. 0: those that come have it, as far as is known. */
+  /** Number of workers of the pool that have it now. With 0, new workers are expected to have it. */
   workers: number;
 }
 
@@ -241,7 +241,7 @@ export interface BucketCredential {
 /** State of a credential. */
 export type BucketCredentialState = "making" | "active" | "removing";
 
-/** What a tenant may spend in the calendar month (UTC), and has spent. */
+/** What a tenant may spend in the calendar month (UTC), and what it has spent. */
 export interface Budget {
   /** The budget. */
   terms: BudgetTerms;
@@ -257,24 +257,24 @@ export interface Budget {
   spent_held: string;
   /** What is spent per hour now. */
   rate_per_hour: string;
-  /** When the whole amount is spent at this rate; null if not in this month. */
+  /** When the whole amount will be spent at this rate; null if not in this month. */
   runs_out_at: Timestamp | null;
   /** The steps, ascending, with the whole amount. */
   steps: BudgetStep[];
   /** Whether instances are stopped, and none can be started. */
   starts_refused: boolean;
-  /** Until when at most, or null. */
+  /** Latest end of this, or null. */
   refused_until: Timestamp | null;
-  /** What all instances together may cost per hour so that another one can be started; null without a limit. */
+  /** Maximum cost per hour of all instances together, including one to be started; null without a limit. */
   max_rate_per_hour: string | null;
   /**
-   * What may be spent beyond the amount at the present rate, at most: until the stop is ordered and everything has
+   * Maximum that may be spent beyond the amount at the current rate, until the stop is ordered and everything has
    * stopped. Null if nothing is stopped.
    */
   worst_overspend: string | null;
 }
 
-/** What happens when all is spent. */
+/** What happens when the whole amount is spent. */
 export type BudgetAction = "stop" | "notify";
 
 /** Budget of the tenant exhausted. */
@@ -282,11 +282,11 @@ export type BudgetExhaustedProblem = Problem & {
     type?: "https://atelier.dev/problems/budget-exhausted";
     /** When the next month begins and starts are possible again, or null if that is not known. */
     renews_at?: string;
-    /** What all instances of the tenant may cost per hour with what is left. */
+    /** Maximum cost per hour of all instances of the tenant with the rest of the budget. */
     limit?: string;
-    /** What those that run cost per hour. */
+    /** Cost per hour of the running instances. */
     used?: string;
-    /** What the request adds. */
+    /** The part that the request adds. */
     requested?: string;
     /** Currency (ISO 4217). */
     currency?: string;
@@ -320,7 +320,7 @@ export interface BudgetStep {
   amount: string;
   /** When it was reached in this month, or null. */
   reached_at: Timestamp | null;
-  /** When it is reached at the present rate; null if it is, or not in this month. */
+  /** When it will be reached at the current rate; null if it was reached, or will not be in this month. */
   expected_at: Timestamp | null;
 }
 
@@ -336,7 +336,7 @@ export interface BudgetStopped {
   renews_at: Timestamp;
 }
 
-/** The stop that is ahead. */
+/** The announced stop. */
 export interface BudgetStopping {
   /** The amount of the budget. */
   amount: string;
@@ -344,7 +344,7 @@ export interface BudgetStopping {
   spent: string;
   /** ISO 4217. */
   currency: string;
-  /** When instances are stopped at the present rate. */
+  /** When instances will be stopped at the current rate. */
   stops_at: Timestamp;
 }
 
@@ -354,9 +354,9 @@ export interface BudgetTerms {
   amount: string;
   /** Currency (ISO 4217). */
   currency: string;
-  /** Parts of the amount, in percent, each of which makes an event when it is spent. The whole amount always does. */
+  /** Parts of the amount, in percent. An event is sent when each of them, and always when the whole amount, is spent. */
   warn_percents?: number[];
-  /** What happens when all is spent; `stop` if absent. */
+  /** What happens when the whole amount is spent; `stop` if absent. */
   at_limit?: BudgetAction;
 }
 
@@ -380,7 +380,10 @@ export interface CapacityUnits {
   used: number;
   /** Sum of the three. */
   total: number;
-  /** Fewest units that could be claimed at one time. Of several specifications or datacenters, the sum of their lows. */
+  /**
+   * Lowest number of units that could be claimed at a time. For several specifications or datacenters, the sum of
+   * their lowest numbers.
+   */
   least_available: number;
 }
 
@@ -390,11 +393,11 @@ export type Correction = "late_evidence" | "cluster_history" | "missed_run" | "u
 /** Limit of the cost per hour exceeded. */
 export type CostLimitExceededProblem = Problem & {
     type?: "https://atelier.dev/problems/cost-limit-exceeded";
-    /** What all instances of the tenant may cost per hour. */
+    /** Maximum cost per hour of all instances of the tenant. */
     limit?: string;
-    /** What those that run cost per hour. */
+    /** Cost per hour of the running instances. */
     used?: string;
-    /** What the request adds. */
+    /** The part that the request adds. */
     requested?: string;
     /** Currency (ISO 4217). */
     currency?: string;
@@ -406,13 +409,13 @@ export interface CostRange {
   gpu_spec: string;
   /** Currency (ISO 4217). */
   currency: string;
-  /** What half of such jobs cost at most. */
+  /** Half of such jobs cost at most this. */
   p50: string;
-  /** What nine of ten such jobs cost at most. */
+  /** Nine of ten such jobs cost at most this. */
   p90: string;
 }
 
-/** One page of a list that also tells how many items there are. */
+/** One page of a list, with the number of all items. */
 export interface CountedPageInstance {
   /** Items in the order of the list. */
   items: Instance[];
@@ -426,7 +429,7 @@ export interface CountedPageInstance {
   total: ListTotal | null;
 }
 
-/** One page of a list that also tells how many items there are. */
+/** One page of a list, with the number of all items. */
 export interface CountedPageJob {
   /** Items in the order of the list. */
   items: Job[];
@@ -440,7 +443,7 @@ export interface CountedPageJob {
   total: ListTotal | null;
 }
 
-/** One page of a list that also tells how many items there are. */
+/** One page of a list, with the number of all items. */
 export interface CountedPagePlatformInstance {
   /** Items in the order of the list. */
   items: (Instance & {
@@ -457,7 +460,7 @@ export interface CountedPagePlatformInstance {
   total: ListTotal | null;
 }
 
-/** One page of a list that also tells how many items there are. */
+/** One page of a list, with the number of all items. */
 export interface CountedPagePlatformStorage {
   /** Items in the order of the list. */
   items: (Storage & {
@@ -474,7 +477,7 @@ export interface CountedPagePlatformStorage {
   total: ListTotal | null;
 }
 
-/** One page of a list that also tells how many items there are. */
+/** One page of a list, with the number of all items. */
 export interface CountedPageStorage {
   /** Items in the order of the list. */
   items: Storage[];
@@ -513,8 +516,8 @@ export interface Credentials {
   /** A code of the authenticator app, or a recovery code, if the user has a second factor. */
   totp?: string | null;
   /**
-   * In place of `totp`: a passkey of the user that has answered a challenge of `create_passkey_challenge`, as
-   * `PublicKeyCredential.toJSON()` writes it.
+   * Instead of `totp`: the answer of a passkey of the user to a challenge of `create_passkey_challenge`, in the
+   * format of `PublicKeyCredential.toJSON()`.
    */
   passkey?: Record<string, unknown> | null;
   /**
@@ -553,7 +556,7 @@ export interface DatacenterIsolation {
   datacenter: string;
   /** Units that run code of tenants. */
   running: number;
-  /** Units that do not. */
+  /** Units that do not run code of tenants. */
   refusing: number;
   /** What the units report: each report once, the most frequent first. */
   reports: IsolationReport[];
@@ -597,7 +600,7 @@ export interface DeadMessage {
   credential: string | null;
   /** Its headers. */
   headers: Record<string, unknown>;
-  /** The first 64 KiB of its body; what is no UTF-8 is replaced. */
+  /** The first 64 KiB of its body; bytes that are not UTF-8 are replaced. */
   body: string;
   /** Size of the body in bytes. */
   bytes: number;
@@ -651,7 +654,7 @@ export type DependencyKind = "postgres" | "service" | "cluster" | "object_store"
 /** Whether a dependency answers. */
 export type DependencyState = "ok" | "failed";
 
-/** A model laid onto a volume. */
+/** A deployment of a model to a volume. */
 export interface Deployment {
   /** Deployment id. */
   id: DeploymentId;
@@ -672,7 +675,7 @@ export interface Deployment {
   finished_at: Timestamp | null;
 }
 
-/** Deployment id: a model laid onto a volume. */
+/** Deployment id: a model deployed to a volume. */
 export type DeploymentId = string & { readonly __id: "DeploymentId" };
 
 /** Why a deployment is pending or failed. New codes may be added. */
@@ -709,7 +712,7 @@ export interface Discovery {
   id_token_signing_alg_values_supported: string[];
 }
 
-/** What a tenant may have at a time. */
+/** Limits of what a tenant may have at the same time. */
 export interface EffectiveStorageLimits {
   /** Storages. */
   storages: number;
@@ -740,7 +743,7 @@ export interface EnvVar {
 export interface Estimate {
   /** Expected time. */
   starts_at: Timestamp;
-  /** Releases of such units on which the estimate is based. */
+  /** Releases of units of the specification (in the required datacenter) on which the estimate is based. */
   releases: number;
   /** Seconds in which these releases happened, until now. */
   period_seconds: number;
@@ -793,8 +796,8 @@ export type EventDetail =
     data: InstanceCreated;
     type: "instance.created";
   }
-  | /** The name was changed, or what was ordered. */ {
-    /** The name was changed, or what was ordered. */
+  | /** The name or the order was changed. */ {
+    /** The name or the order was changed. */
     data: InstanceUpdated;
     type: "instance.updated";
   }
@@ -828,8 +831,8 @@ export type EventDetail =
     data: InstanceStorageChanged;
     type: "instance.storage_detached";
   }
-  | /** The instance has a unit, and this price. */ {
-    /** The instance has a unit, and this price. */
+  | /** The instance has claimed a unit, at this price. */ {
+    /** The instance has claimed a unit, at this price. */
     data: InstanceUnitClaimed;
     type: "instance.unit_claimed";
   }
@@ -848,8 +851,8 @@ export type EventDetail =
     data: InstanceRecalled;
     type: "instance.recalled";
   }
-  | /** The instance is ready again, in the run that it was in. */ {
-    /** The instance is ready again, in the run that it was in. */
+  | /** The instance is ready again, in the same run. */ {
+    /** The instance is ready again, in the same run. */
     data: InstanceStarted;
     type: "instance.recovered";
   }
@@ -858,8 +861,8 @@ export type EventDetail =
     data: InstanceRunEnded;
     type: "instance.run_ended";
   }
-  | /** The start failed: the instance was not ready since it was requested. */ {
-    /** The start failed: the instance was not ready since it was requested. */
+  | /** The start failed: the instance has not been ready since the request. */ {
+    /** The start failed: the instance has not been ready since the request. */
     data: InstanceFailed;
     type: "instance.start_failed";
   }
@@ -988,7 +991,7 @@ export interface GatewayWorker {
   name: string;
   /** Whether it runs. */
   state: GatewayWorkerState;
-  /** Of a periodic worker: seconds by which its next success is late. 0 of others. */
+  /** For a periodic worker: seconds by which its next success is late. 0 for others. */
   lag_seconds: number;
   /** Failures and failed rounds since the process started. */
   failures: number;
@@ -998,7 +1001,7 @@ export interface GatewayWorker {
 /** Whether a background worker runs. */
 export type GatewayWorkerState = "running" | "failing";
 
-/** A GPU specification: what one unit has, and what an hour of it costs. */
+/** A GPU specification: the resources of one unit and its price per hour. */
 export interface GpuSpec {
   /** Specification id. */
   id: GpuSpecId;
@@ -1100,7 +1103,7 @@ export type HoldEnd =
   | "budget_exhausted"
   | "unseen";
 
-/** Until when a stopped instance keeps its unit: one of both fields. */
+/** How long a stopped instance keeps its unit. Exactly one of both fields is required. */
 export interface HoldRequest {
   /** Seconds from now, up to the configured maximum (a week by default). */
   for_seconds?: number | null;
@@ -1140,7 +1143,7 @@ export type ImageId = string & { readonly __id: "ImageId" };
 /** Input does not exist. */
 export type InputMissingProblem = Problem & {
     type?: "https://atelier.dev/problems/input-missing";
-    /** Ids of the uploads and models that do not exist, or have no content. */
+    /** Ids of the uploads and models that do not exist or are empty. */
     inputs?: unknown[];
   };
 
@@ -1162,7 +1165,7 @@ export interface Instance {
   message: string | null;
   queue: QueueView | null;
   /**
-   * What could be started now instead: while it waits, and after a start that found no free unit, as it was then.
+   * What could be started instead: now, while it waits; at the time of the start, if the start found no free unit.
    * Otherwise null.
    */
   alternatives: Alternative[] | null;
@@ -1220,19 +1223,19 @@ export interface InstanceChange {
   /** New version of the service. */
   version?: string | null;
   image?: InstanceImage | null;
-  /** New environment variables, instead of all that were given before. */
+  /** New environment variables, which replace all previous ones. */
   env?: EnvVar[] | null;
-  /** New secrets, instead of all that were given before. A secret without a value keeps the present one. */
+  /** New secrets, which replace all previous ones. A secret without a value keeps its current value. */
   secrets?: InstanceSecretRequest[] | null;
-  /** New storages, instead of all that were given before. Removed ones are detached and keep their data. */
+  /** New storages, which replace all previous ones. Removed ones are detached and keep their data. */
   storages?: InstanceStorageRequest[] | null;
-  /** New public ports, instead of all that were given before. */
+  /** New public ports, which replace all previous ones. */
   public_ports?: NewPublicPort[] | null;
   on_node_loss?: OnNodeLoss | null;
   idle_stop?: IdleStopSettings | null;
 }
 
-/** What was ordered. */
+/** The ordered instance. */
 export interface InstanceCreated {
   /** Name of the instance. */
   name: string;
@@ -1256,7 +1259,7 @@ export interface InstanceCreated {
   operation_id: OperationId;
 }
 
-/** What was deleted. */
+/** The deleted instance. */
 export interface InstanceDeleted {
   /** The last name of the instance. */
   name: string;
@@ -1334,7 +1337,7 @@ export interface InstanceIdleStop {
   stop_at: Timestamp | null;
 }
 
-/** The stop that is ahead. No connection, terminal or SSH session is open. */
+/** The announced stop. No connection, terminal or SSH session is open. */
 export interface InstanceIdleStopAnnounced {
   /** Since when the instance is idle. */
   idle_since: Timestamp;
@@ -1346,11 +1349,11 @@ export interface InstanceIdleStopAnnounced {
   gpu_percent: number | null;
 }
 
-/** The stop that is not ahead any more. */
+/** The withdrawn stop. */
 export interface InstanceIdleStopWithdrawn {
   /** When it would have been stopped. */
   stop_at: Timestamp;
-  /** Why it is not. */
+  /** Why it was withdrawn. */
   cause: IdleStopWithdrawal;
 }
 
@@ -1367,7 +1370,7 @@ export interface InstanceImage {
   args?: string[];
   /** Working directory. That of the image if absent. */
   working_dir?: string | null;
-  /** Mount path of storages that name none. */
+  /** Mount path of storages without a `mount_path`. */
   storage_mount_path?: string | null;
 }
 
@@ -1419,7 +1422,7 @@ export type InstanceManagedProblem = Problem & {
     managed_by?: string;
   };
 
-/** What an instance used in a window of time. */
+/** Metrics of an instance in a window of time. */
 export interface InstanceMetrics {
   /** Beginning of the first step: the requested one, rounded down to a multiple of the step since 1970. */
   from: Timestamp;
@@ -1428,11 +1431,11 @@ export interface InstanceMetrics {
   /** Seconds of a step. */
   step: number;
   /**
-   * One for each metric, GPU and source that has values. The value number `i` is of the step that begins `i * step`
+   * One for each metric, GPU and source that has values. Value `i` belongs to the step that begins `i * step`
    * seconds after `from`.
    */
   series: MetricSeries[];
-  /** Metrics of which a source has no values, with the reason. */
+  /** Metrics without values from a source, with the reason. */
   missing: MissingMetric[];
   /** When the instance was ready in the window, newest first: values exist only within these intervals. */
   runs: MeasuredRun[];
@@ -1441,7 +1444,7 @@ export interface InstanceMetrics {
 /** Instance is not running. */
 export type InstanceNotRunningProblem = Problem & {
     type?: "https://atelier.dev/problems/instance-not-running";
-    /** What the cluster reported. */
+    /** Message of the cluster. */
     message?: string;
   };
 
@@ -1465,7 +1468,7 @@ export interface InstanceRecalled {
   leave_by: Timestamp;
 }
 
-/** What was requested. */
+/** The request. */
 export interface InstanceRequested {
   /** The operation that carries it out. */
   operation_id: OperationId;
@@ -1491,15 +1494,15 @@ export interface InstanceSecret {
   updated_at: Timestamp;
 }
 
-/** A secret, as it is requested. */
+/** A secret in a request. */
 export interface InstanceSecretRequest {
   /** Name of the environment variable: letters, digits and `_`, not starting with a digit. Not that of one in `env`. */
   name: string;
-  /** Value, at most 32 KiB. Never returned. In a change, a secret without a value keeps the present one. */
+  /** Value, at most 32 KiB. Never returned. In a change, a secret without a value keeps its current value. */
   value?: string | null;
 }
 
-/** The run that the instance is in. */
+/** The current run of the instance. */
 export interface InstanceStarted {
   /** Number of the start; grows with each. */
   attempt: number;
@@ -1519,7 +1522,7 @@ export type InstanceStateProblem = Problem & {
     state?: string;
   };
 
-/** What was requested. */
+/** The request. */
 export interface InstanceStopRequested {
   operation_id: OperationId | null;
 }
@@ -1546,7 +1549,7 @@ export interface InstanceStorageChanged {
   storage_id: StorageId;
 }
 
-/** A storage of an order, as it is requested. */
+/** A storage in a request. */
 export interface InstanceStorageRequest {
   /** Id of a volume of the tenant. */
   storage_id: StorageId;
@@ -1588,7 +1591,7 @@ export interface InstanceUnitClaimed {
   currency: string;
 }
 
-/** What was changed. Events of earlier releases have the names only. */
+/** The change. */
 export interface InstanceUpdated {
   /** Name of the instance. */
   name: string;
@@ -1635,12 +1638,12 @@ export type InvitationId = string & { readonly __id: "InvitationId" };
 /** What some units report. */
 export interface IsolationReport {
   /**
-   * Machine-readable: `Isolated` and `DefaultRuntimeAccepted` of units that run code of tenants; `NoIsolatedRuntime`,
-   * `RuntimeClassMissing` and `NodeUnsuitable` of others; `Unknown` of those whose operator reports nothing, or what this
-   * version does not know.
+   * Machine-readable reason. `Isolated` and `DefaultRuntimeAccepted`: the units run code of tenants.
+   * `NoIsolatedRuntime`, `RuntimeClassMissing` and `NodeUnsuitable`: they do not. `Unknown`: their operator reports
+   * nothing, or a reason that this version does not know.
    */
   reason: string;
-  /** The reason in a sentence; of `Isolated`, the RuntimeClass. */
+  /** The reason in a sentence; for `Isolated`, the RuntimeClass. */
   message: string;
   /** How many units. */
   units: number;
@@ -1685,7 +1688,7 @@ export interface Job {
   problem: JobProblem | null;
   model_id: ModelId | null;
   gang: JobGang | null;
-  /** Whether its progress is told by messages of the broker and to webhooks. */
+  /** Whether its progress is sent to the message broker and to webhooks. */
   report_progress: boolean;
   max_cost: Money | null;
   cost: JobCost | null;
@@ -1710,7 +1713,7 @@ export interface JobAttempt {
   assigned_at: Timestamp;
   /** When the worker reported for the first time, or null. */
   begun_at: Timestamp | null;
-  /** When it reported work after loading for the first time, or null. What is charged begins here. */
+  /** When it reported work after loading for the first time, or null. The charge begins here. */
   working_at: Timestamp | null;
   /** When it ended; null while it is open. */
   ended_at: Timestamp | null;
@@ -1720,7 +1723,7 @@ export interface JobAttempt {
   currency: string | null;
   /** Factor of the job's level at the assignment, or null. */
   level_factor: string | null;
-  /** Seconds that are charged; null while it is open, and of attempts from before there were costs. */
+  /** Seconds that are charged; null while it is open, and for attempts before costs were recorded. */
   seconds: number | null;
   /** seconds × price_per_hour × level_factor ÷ 3600, rounded to six decimal places; null as for `seconds`, or without a price. */
   cost: string | null;
@@ -1729,13 +1732,13 @@ export interface JobAttempt {
   uncharged_reason: UnchargedReason | null;
 }
 
-/** What became of a batch. */
+/** The results for the jobs of a batch. */
 export interface JobBatch {
   /** One item for each job, in the same order. */
   items: JobBatchItem[];
 }
 
-/** What became of one job of a batch: `job` or `problem` is null. */
+/** The result for one job of a batch. Either `job` or `problem` is null. */
 export interface JobBatchItem {
   job: Job | null;
   problem: Problem | null;
@@ -1750,7 +1753,7 @@ export interface JobChange {
   deadline?: Timestamp | null;
 }
 
-/** What a job costs until now: that of its attempts that have ended. */
+/** Cost of a job until now: of its attempts that have ended. */
 export interface JobCost {
   /** Sum of the costs of attempts. */
   amount: string;
@@ -1767,9 +1770,12 @@ export type JobEndedProblem = Problem & {
     state?: string;
   };
 
-/** What happened to a job, and how the job was then. The view `job_event_feed` builds it. */
+/** An event of a job, with the state of the job at that time. The view `job_event_feed` builds it. */
 export interface JobEvent {
-  /** The same wherever the event is read or delivered: the job, and the position among its events. */
+  /**
+   * Id of the event: the job, and the position among its events. It is the same wherever the event is read or
+   * delivered.
+   */
   id: string;
   /**
    * Position among the events of the job: 1, 2, 3 and so on, without gaps. It is the `id` of the server-sent event in the
@@ -1823,7 +1829,7 @@ export type JobEventType =
   | "job.cancelled"
   | "job.expired";
 
-/** Why a job waits, and what would free it. */
+/** Why a job waits, and what it waits for. */
 export interface JobExplanation {
   /** Job id. */
   job_id: JobId;
@@ -1832,17 +1838,17 @@ export interface JobExplanation {
   code: JobExplanationCode | null;
   /** The rule in a sentence for a person, or null. */
   message: string | null;
-  /** When the rule is expected not to stop the job any more, or null. */
+  /** When the rule is expected to no longer stop the job, or null. */
   until: Timestamp | null;
   /**
-   * Position in the order of starts, from 1, if all jobs take their median time. Null if the job does not wait, or the
-   * pool has too many jobs to tell.
+   * Position in the order of starts, from 1, if all jobs take their median time. Null if the job does not wait, or
+   * the pool has too many jobs for a forecast.
    */
   position: number | null;
-  /** When the job starts, more likely than not, if jobs come as in the last minutes. Null as for `position`. */
+  /** Median of the expected start, if jobs arrive as in the last minutes. Null as for `position`. */
   expected_start: Timestamp | null;
   expected: ExpectedTimes | null;
-  /** Jobs of the tenant that go first. */
+  /** Number of jobs of the tenant that start before it. */
   ahead_of_own: number;
   /** Seconds since the job was last queued. */
   waited_seconds: number;
@@ -1885,10 +1891,10 @@ export type JobId = string & { readonly __id: "JobId" };
 /** Kind of a job. */
 export type JobKind = "training" | "generation" | "batch";
 
-/** Level of a job: levels go before everything else. */
+/** Level of a job. It comes first in the order of jobs. */
 export type JobLevel = "urgent" | "ordinary" | "background";
 
-/** The end of what a program has written. */
+/** The last part of the output of a program. */
 export interface JobLog {
   /** Number of the attempt. */
   attempt: number;
@@ -1907,7 +1913,7 @@ export type JobNotQueuedProblem = Problem & {
     state?: string;
   };
 
-/** What a worker does for a job. */
+/** Phase of the work on a job. */
 export type JobPhase = "loading" | "working" | "uploading";
 
 /** Why a job failed. */
@@ -1918,9 +1924,9 @@ export interface JobProblem {
   message: string;
 }
 
-/** How far the latest attempt is. */
+/** Progress of the latest attempt. */
 export interface JobProgress {
-  /** What the worker does. */
+  /** Current phase of the work. */
   phase: JobPhase;
   /** Steps that are done. */
   step: number;
@@ -1928,17 +1934,14 @@ export interface JobProgress {
   steps: number;
 }
 
-/** What is expected of a job if it is submitted now. */
+/** Expected times and cost of a job if it is submitted now. */
 export interface JobQuote {
   expected: ExpectedTimes | null;
-  /** Seconds of work that half of such jobs need at most, once a worker has loaded the model. */
+  /** Half of such jobs need at most this many seconds of work, once a worker has loaded the model. */
   work_seconds_p50: number;
-  /** Seconds of work that nine of ten need at most. */
+  /** Nine of ten such jobs need at most this many seconds of work. */
   work_seconds_p90: number;
-  /**
-   * What it would cost on each GPU specification that it may get, in the order of preference. Without those whose prices are
-   * not known.
-   */
+  /** Cost on each GPU specification that it may get, in the order of preference, except those without a known price. */
   costs: CostRange[];
 }
 
@@ -1946,8 +1949,8 @@ export interface JobQuote {
 export type JobState = "queued" | "assigned" | "running" | "cancelling" | "succeeded" | "failed" | "cancelled" | "expired";
 
 /**
- * What the attempts of a group cost in the window. Charged work that began before it or went on after it counts with its part
- * inside.
+ * Cost of the attempts of a group in the window. Of charged work that began before it or continued after it, only the
+ * part inside counts.
  */
 export interface JobUsageGroup {
   /**
@@ -1957,15 +1960,15 @@ export interface JobUsageGroup {
   group: string;
   /** Charged seconds. */
   seconds: number;
-  /** What they cost. The amounts of windows that follow each other sum up to those of the attempts. */
+  /** Their cost. The amounts of consecutive windows add up to those of the attempts. */
   amount: string;
-  /** Currency (ISO 4217); null of attempts whose price was not known. */
+  /** Currency (ISO 4217); null for attempts without a known price. */
   currency: string | null;
   /** Seconds of ended attempts that cost nothing: loading, and work that is not charged. */
   uncharged_seconds: number;
   /** How many attempts that were assigned in the window have ended. Grouped by `charge`, those with charged seconds are `charged`. */
   attempts: number;
-  /** How many of those that were assigned in the window have not ended. What they cost is decided at their end. */
+  /** How many of those that were assigned in the window have not ended. Their cost is known when they end. */
   open_attempts: number;
 }
 
@@ -1975,14 +1978,11 @@ export interface JobsAlternative {
   pool: string;
   level: JobLevel;
   /**
-   * When the job would start, more likely than not, if no more jobs come. Null if that is more than a day ahead, or the pool
-   * has too many jobs to tell.
+   * Median of the expected start if no more jobs arrive. Null if that is more than a day ahead, or if the pool has
+   * too many jobs for a forecast.
    */
   expected_start: Timestamp | null;
-  /**
-   * What it would cost on each GPU specification of the pool, in the order of preference. Without those whose prices are not
-   * known.
-   */
+  /** Cost on each GPU specification of the pool, in the order of preference, except those without a known price. */
   costs: CostRange[];
 }
 
@@ -2030,19 +2030,19 @@ export type LastOwnerProblem = Problem & {
   };
 
 /**
- * What the price of a GPU specification is multiplied by, by level of the job: decimal numbers in strings, 0 to 100, with at most
- * three decimal places. A change is for jobs that are assigned afterwards.
+ * Factors of the price of a GPU specification, by level of the job: decimal numbers in strings, 0 to 100, with at most
+ * three decimal places. A change applies to jobs that are assigned afterwards.
  */
 export interface LevelFactors {
-  /** Of urgent jobs. */
+  /** For urgent jobs. */
   urgent: string;
-  /** Of ordinary jobs. */
+  /** For ordinary jobs. */
   ordinary: string;
-  /** Of background jobs. */
+  /** For background jobs. */
   background: string;
 }
 
-/** What a tenant may use at a time. What is absent has no limit. */
+/** Limits of what a tenant may use at the same time. An absent field means no limit. */
 export interface Limits {
   /** Instances, stopped ones included. */
   instances?: number | null;
@@ -2075,7 +2075,7 @@ export interface LinkedAccount {
 /** Linked account id: an account of a user at an OpenID provider. */
 export type LinkedAccountId = string & { readonly __id: "LinkedAccountId" };
 
-/** How many items all pages of a list have. */
+/** Number of items on all pages of a list. */
 export interface ListTotal {
   /** Number of items, up to 10,000. */
   count: number;
@@ -2123,7 +2123,7 @@ export interface MeasuredRun {
   attempt: number;
   /** When it began. */
   started_at: Timestamp;
-  /** When it ended; null while it goes on. */
+  /** When it ended; null while it continues. */
   ended_at: Timestamp | null;
 }
 
@@ -2171,7 +2171,7 @@ export interface MeteredRun {
   ended_at: Timestamp | null;
   end_reason: RunEnd | null;
   correction: Correction | null;
-  /** Duration in whole seconds; of an open run, until now. */
+  /** Duration in whole seconds; until now for an open run. */
   seconds: number;
   /** Price per hour of the unit, or of its hold, at the time of the claim. */
   price_per_hour: string;
@@ -2181,7 +2181,7 @@ export interface MeteredRun {
   amount: string;
 }
 
-/** What is measured of an instance. */
+/** A metric of an instance. */
 export type Metric =
   | "gpu_utilization"
   | "gpu_memory_used"
@@ -2199,17 +2199,17 @@ export type Metric =
 
 /** Values of one metric, and of one GPU. */
 export interface MetricSeries {
-  /** What was measured. */
+  /** The metric. */
   metric: Metric;
   /** Unit of the values. */
   unit: Unit;
-  /** Number of the GPU in its node; null for metrics that are not of a GPU. */
+  /** Number of the GPU in its node; null for metrics that do not belong to a GPU. */
   gpu: string | null;
   /** Where the values come from. */
   source: MetricSource;
   /**
-   * A value for each step of the window: the average over the step (of `gpu_xid_error` the largest value), or null if
-   * there are none.
+   * A value for each step of the window: the average over the step (for `gpu_xid_error` the largest value), or null
+   * without data.
    */
   values: (number | null)[];
 }
@@ -2219,7 +2219,7 @@ export type MetricSource = "prometheus" | "nodes";
 
 /** A metric without values. */
 export interface MissingMetric {
-  /** Which. */
+  /** The metric. */
   metric: Metric;
   source: MetricSource | null;
   /** Why. */
@@ -2268,7 +2268,7 @@ export type ModelKind = "lora";
 /** No pool has the model. */
 export type ModelMissingProblem = Problem & {
     type?: "https://atelier.dev/problems/model-missing";
-    /** Names of models of this kind that are there, the first 50. */
+    /** Names of the existing models of this kind, the first 50. */
     models?: unknown[];
   };
 
@@ -2276,7 +2276,7 @@ export type ModelMissingProblem = Problem & {
 export interface Module {
   /** Its name. */
   name: string;
-  /** That of its replicas if all are the same; `degraded` while any of them serves. */
+  /** Its status: that of its replicas if it is the same for all; otherwise `degraded` while any of them serves. */
   state: HealthState;
   /** The versions of its replicas, without repetition; two during an upgrade. */
   versions: string[];
@@ -2295,7 +2295,7 @@ export interface Money {
   currency: string;
 }
 
-/** With which a tenant signs in at the message broker. */
+/** A credential of a tenant for the message broker. */
 export interface MqCredential {
   /** Credential id: the user name at the broker, and the `user_id` of each message. */
   id: MqCredentialId;
@@ -2303,7 +2303,7 @@ export interface MqCredential {
   name: string;
   /** The password at the broker. Sent once: null in all other responses. */
   secret: string | null;
-  /** Address of the broker, or null if the operator does not tell it. */
+  /** Address of the broker, or null if it is not configured. */
   url: string | null;
   /** The exchange to which jobs are published, with the routing key `urgent` or `ordinary`. */
   exchange: string;
@@ -2315,7 +2315,7 @@ export interface MqCredential {
   created_at: Timestamp;
 }
 
-/** Message queue credential id: the name with which a tenant signs in at the broker. */
+/** Message queue credential id: the user name of a tenant at the message broker. */
 export type MqCredentialId = string & { readonly __id: "MqCredentialId" };
 
 /** An account to link. */
@@ -2337,7 +2337,10 @@ export interface NewApiKey {
   scopes: Scope[];
   /** When the key expires: at least a minute from now (default: never, or with the API key that creates it). */
   expires_at?: Timestamp | null;
-  /** Requests per second, at most: 1 to 10,000 (default: only the limits of the user, or those of the API key that creates it). */
+  /**
+   * Maximum number of requests per second: 1 to 10,000 (default: only the limits of the user, or of the API key that
+   * creates it).
+   */
   requests_per_second?: number | null;
 }
 
@@ -2367,14 +2370,14 @@ export interface NewDatacenter {
   labels?: Record<string, string>;
 }
 
-/** A model to lay onto a volume. */
+/** A model to deploy to a volume. */
 export interface NewDeployment {
   /** The volume. */
   storage_id: StorageId;
   /**
    * Path of the file below the root of the volume, up to 512 bytes, ending in `.safetensors`. The default is
-   * `models/Lora/<name>-<id>.safetensors`, where Stable Diffusion WebUI looks for adapters if its data folder is the root of
-   * the volume. A file that is there is replaced.
+   * `models/Lora/<name>-<id>.safetensors`, where Stable Diffusion WebUI looks for adapters if its data folder is the
+   * root of the volume. An existing file is replaced.
    */
   path?: string | null;
 }
@@ -2403,7 +2406,7 @@ export interface NewGpuSpec {
   currency: string;
   /**
    * Part of the price for which a stopped instance may keep its unit: a decimal number in a string, 0 to 1, with at
-   * most 4 digits after the point. It may not if absent or null.
+   * most 4 digits after the point. If absent or null, units cannot be held.
    */
   hold_price_fraction?: string | null;
   /** How the cluster allocates the GPUs. */
@@ -2429,7 +2432,10 @@ export interface NewInstance {
   new_storage?: NewVolume | null;
   /** Required datacenter, by id or name. That of the storages if absent, any without storages. */
   datacenter?: string | null;
-  /** Environment variables, added to those of the service. Not shown again, but no place for secrets. */
+  /**
+   * Environment variables, added to those of the service. They are not returned, but `secrets` is the place for
+   * secret values.
+   */
   env?: EnvVar[];
   /** Secrets: environment variables whose values only the container gets. At most 100. */
   secrets?: InstanceSecretRequest[];
@@ -2440,8 +2446,8 @@ export interface NewInstance {
   /** What happens when its node is lost. */
   on_node_loss?: OnNodeLoss;
   /**
-   * Ports of the container that get host names of their own, besides the one of the service; at most 10. If absent, those to which the
-   * service, or the image, gives a title.
+   * Ports of the container that get their own host names, in addition to the port of the service; at most 10. If
+   * absent, the ports with a title in the service or image.
    */
   public_ports?: NewPublicPort[] | null;
   idle_stop?: IdleStopSettings | null;
@@ -2464,13 +2470,13 @@ export interface NewJob {
   /** A method of the application. */
   method: string;
   /**
-   * Parameters of the method. Of `stable-diffusion.txt2img`: `prompt`, and optionally `negative_prompt`, `model`, `models`
-   * (`id` and `weight` of up to 4 models of the tenant), `width`, `height`, `steps`, `cfg_scale`, `seed` and `images`. Of
-   * `stable-diffusion.img2img` also `image` (id of an upload, or of a result of another job), and optionally `mask` (the same;
-   * repainted where it is white) and `denoising_strength` (0 to 1). Of `dreambooth.train`: `images` (ids of 3 to 5 uploads),
-   * `theme`, and optionally `token`, `name`, `base_model`, `steps`, `rank` and `seed`. Of `command.run`: `command` (program and
-   * arguments), and optionally `env` (variables by name), `arguments` (any value), `uploads` and `models` (ids), and
-   * `max_seconds`.
+   * Parameters of the method. For `stable-diffusion.txt2img`: `prompt`, and optionally `negative_prompt`, `model`,
+   * `models` (`id` and `weight` of up to 4 models of the tenant), `width`, `height`, `steps`, `cfg_scale`, `seed`
+   * and `images`. For `stable-diffusion.img2img` also `image` (id of an upload, or of a result of another job), and
+   * optionally `mask` (the same; repainted where it is white) and `denoising_strength` (0 to 1). For
+   * `dreambooth.train`: `images` (ids of 3 to 5 uploads), `theme`, and optionally `token`, `name`, `base_model`,
+   * `steps`, `rank` and `seed`. For `command.run`: `command` (program and arguments), and optionally `env`
+   * (variables by name), `arguments` (any value), `uploads` and `models` (ids), and `max_seconds`.
    */
   parameters: Record<string, unknown>;
   /** Orders the jobs of a tenant, 9 first. */
@@ -2482,8 +2488,8 @@ export interface NewJob {
   /** The job expires if it waits at that time. At most 30 days ahead. */
   deadline?: Timestamp | null;
   /**
-   * The client's own number of this request: a UUID that the tenant uses once. A repetition with the same content
-   * returns the same job, however late.
+   * The client's own number of this request: a UUID that the tenant uses once. A later request with the same number
+   * and content returns the same job, at any time.
    */
   req_no?: string | null;
   max_cost?: Money | null;
@@ -2493,7 +2499,7 @@ export interface NewJob {
    */
   pool?: string | null;
   gang?: JobGang | null;
-  /** Whether its progress is told by messages of the broker and to webhooks: at every tenth of the steps of an attempt. */
+  /** Whether its progress is sent to the message broker and to webhooks: after each tenth of the steps of an attempt. */
   report_progress?: boolean;
 }
 
@@ -2521,7 +2527,7 @@ export interface NewMqCredential {
 export interface NewPasskey {
   /** Name of the passkey: 1 to 100 characters. */
   name: string;
-  /** What `navigator.credentials.create()` returned, as `PublicKeyCredential.toJSON()` writes it. */
+  /** The result of `navigator.credentials.create()`, in the format of `PublicKeyCredential.toJSON()`. */
   credential: Record<string, unknown>;
 }
 
@@ -2649,7 +2655,7 @@ export interface NewTenant {
   name: string;
 }
 
-/** What a ticket opens. */
+/** Options of a ticket. */
 export interface NewTicketOptions {
   /** One of the `public_ports`; the port of the service if absent. */
   port?: number | null;
@@ -2757,7 +2763,7 @@ export interface OfferedIn {
 /** What happens to an instance when its node is lost. */
 export type OnNodeLoss = "restart" | "stop";
 
-/** A long-running action: what was requested, how far it is, how it ended. */
+/** A long-running action: its request, progress and result. */
 export interface Operation {
   /** Operation id. */
   id: OperationId;
@@ -2768,7 +2774,7 @@ export interface Operation {
   /** Current state. */
   state: OperationState;
   /**
-   * How far the operation is.
+   * Progress of the operation.
    *
    * Stored JSON. A row of an older version may lack members: responses have them as null.
    */
@@ -2786,7 +2792,7 @@ export interface Operation {
 export interface OperationChanged {
   /** When it was recorded. */
   time: Timestamp;
-  /** The operation, as it was then. */
+  /** The operation at the time of the event. */
   operation: Operation;
 }
 
@@ -2807,7 +2813,7 @@ export type OperationKind =
   | "remove_stock"
   | "delete_tenant";
 
-/** How far an operation is. Kinds of operations may add members of their own. */
+/** Progress of an operation. Kinds of operations may add members of their own. */
 export interface OperationProgress {
   /** Current phase of the target, for example `starting`; null if the kind has no phases. */
   phase: string | null;
@@ -3603,10 +3609,10 @@ export interface PasskeyChange {
 
 /** A passkey that has answered a challenge. */
 export interface PasskeyCredentials {
-  /** What `navigator.credentials.get()` returned, as `PublicKeyCredential.toJSON()` writes it. */
+  /** The result of `navigator.credentials.get()`, in the format of `PublicKeyCredential.toJSON()`. */
   credential: Record<string, unknown>;
   tenant_id?: TenantId | null;
-  /** For browsers: the response sets a cookie instead of returning tokens, as that of `create_session`. */
+  /** For browsers: the response sets a cookie instead of returning tokens, as in `create_session`. */
   cookie?: boolean;
 }
 
@@ -3723,7 +3729,7 @@ export interface Pool {
   created_at: Timestamp;
 }
 
-/** What a pool has, and how soon it has room. */
+/** The workers of a pool, the jobs that wait, and the jobs expected to start and end. */
 export interface PoolCapacity {
   /** Pool id. */
   pool_id: PoolId;
@@ -3736,8 +3742,8 @@ export interface PoolCapacity {
   /** Its nodes, the fullest first. */
   nodes: NodeWorkers[];
   /**
-   * Jobs that start and end within the next hour if no more come and all take their median time, by GPU specification and
-   * level. Null if the pool has too many jobs to tell.
+   * Jobs that start and end within the next hour if no more come and all take their median time, by GPU
+   * specification and level. Null if the pool has too many jobs for a forecast.
    */
   next_hour: ExpectedJobs[] | null;
 }
@@ -3749,7 +3755,7 @@ export type PoolId = string & { readonly __id: "PoolId" };
 export interface PoolPatch {
   workers?: PoolWorkers | null;
   level_factors?: LevelFactors | null;
-  /** Applications that its workers run. Jobs that wait stay. */
+  /** Applications that its workers run. Jobs that already wait stay in the pool. */
   applications?: string[] | null;
 }
 
@@ -3757,21 +3763,21 @@ export interface PoolPatch {
 export interface PoolShare {
   /** The tenant. */
   tenant_id: TenantId;
-  /** What it is entitled to. */
+  /** The share. */
   share: Share;
 }
 
 /** The workers of a pool. */
 export interface PoolStatus {
-  /** How many firm workers the platform should run now. */
+  /** Number of firm workers that the platform should run now. */
   desired: number;
-  /** How many it runs or starts. */
+  /** Number of firm workers that it runs or starts. */
   actual: number;
-  /** How many lent workers the platform should run now, if there are GPUs that nobody else uses. */
+  /** Number of lent workers that the platform should run now, if there are GPUs that nobody else uses. */
   lent_desired: number;
-  /** How many of these it runs or starts. */
+  /** Number of lent workers that it runs or starts. */
   lent_actual: number;
-  /** How many accept jobs, with registered ones. */
+  /** Number of workers that accept jobs, including registered ones. */
   ready: number;
   /** Why the last worker failed, or null if one has become ready since. */
   problem: string | null;
@@ -3790,11 +3796,11 @@ export interface PoolWorkers {
   version?: string | null;
   /** Least number of firm workers, which keep their GPUs. */
   min: number;
-  /** Greatest number of firm workers. Between the two the queue decides. */
+  /** Greatest number of firm workers. Between `min` and `max`, the number depends on the queue. */
   max: number;
   /**
-   * Greatest number of lent workers, on GPUs that nobody else uses. Any other instance takes their GPUs when it finds no free
-   * one. They do what firm workers cannot, so `max` has to be at least 1.
+   * Greatest number of lent workers, on GPUs that nobody else uses. Any other instance that finds no free GPU takes
+   * theirs. They only help firm workers, so `max` has to be at least 1.
    */
   lent_max?: number;
 }
@@ -3973,7 +3979,7 @@ export interface Queue {
 
 /** A place in the queue. */
 export interface QueueView {
-  /** False if the stock service does not answer: what it knows is null. */
+  /** False if the stock service does not answer; its fields are then null. */
   is_known: boolean;
   /** What the instance waits for. */
   waiting_for: WaitingFor;
@@ -3993,7 +3999,7 @@ export interface QueuedJobs {
   jobs: number;
 }
 
-/** Why a job waits: what has ended its last attempt, or why no job of its tenant starts. */
+/** Why a job waits: why its last attempt ended, or why no job of its tenant can start. */
 export type QueuedReason =
   | "retry"
   | "worker_lost"
@@ -4003,24 +4009,24 @@ export type QueuedReason =
   | "budget_exhausted"
   | "allowance_expired";
 
-/** What a tenant may use at a time, and what it uses. */
+/** The limits of a tenant, and its current usage. */
 export interface Quota {
   /** The limits. */
   limits: Limits;
-  /** What counts now. */
+  /** Current usage. */
   used: Use;
 }
 
 /** Quota of the tenant exceeded. */
 export type QuotaExceededProblem = Problem & {
     type?: "https://atelier.dev/problems/quota-exceeded";
-    /** What is limited: `storages`, `storage_gib` (the sum of their sizes in GiB), `instances`, `gpus`, or `gpus of` a model. */
+    /** The limited quantity: `storages`, `storage_gib` (the sum of their sizes in GiB), `instances`, `gpus`, or `gpus of` a model. */
     quota?: string;
     /** The quota. */
     limit?: number;
-    /** What counts now, what is being stopped or deleted included. */
+    /** Current usage, including what is being stopped or deleted. */
     used?: number;
-    /** What the request adds. */
+    /** The part that the request adds. */
     requested?: number;
   };
 
@@ -4133,17 +4139,17 @@ export interface ReceivedInvitation {
 /** Sign in again first. */
 export type RecentSignInRequiredProblem = Problem & {
     type?: "https://atelier.dev/problems/recent-sign-in-required";
-    /** Longest time since the sign-in, in seconds. */
+    /** Maximum time since the sign-in, in seconds. */
     within_seconds?: number;
   };
 
-/** What became of requests. */
+/** The jobs of request numbers. */
 export interface Reconciled {
   /** One item for each number, in the same order. */
   items: ReconciledItem[];
 }
 
-/** What became of a request. */
+/** The job of a request number. */
 export interface ReconciledItem {
   /** The number. */
   req_no: string;
@@ -4151,7 +4157,7 @@ export interface ReconciledItem {
   state: JobState | null;
 }
 
-/** Request numbers whose jobs a client asks for. */
+/** Request numbers of the jobs to return. */
 export interface Reconciliation {
   /** 1 to 500 request numbers. */
   req_nos: string[];
@@ -4190,7 +4196,7 @@ export type RefusalCode =
   | "delivery-failed"
   | "too-many-messages";
 
-/** With which images of a private registry are pulled. */
+/** A credential for pulling images from a private registry. */
 export interface RegistryCredential {
   /** Registry credential id. */
   id: RegistryCredentialId;
@@ -4228,14 +4234,14 @@ export interface Repair {
 /** What differed, and how it was repaired. */
 export type RepairKind = "object_missing" | "object_orphaned" | "object_adopted" | "object_altered" | "status_missed" | "counts";
 
-/** What became of a replayed message. */
+/** The result of replaying a message. */
 export interface Replay {
-  /** What the intake did. */
+  /** The outcome. */
   outcome: ReplayOutcome;
   code: RefusalCode | null;
 }
 
-/** What the intake did with a message. */
+/** Outcome of replaying a message. */
 export type ReplayOutcome = "accepted" | "duplicate" | "refused";
 
 /** A replica of a module. */
@@ -4411,9 +4417,9 @@ export interface ServiceTemplate {
 export interface Session {
   /** Id of the session. */
   id: SessionId;
-  /** Whether the request is of this session. */
+  /** Whether this is the session of the request. */
   current: boolean;
-  /** Whether it is a browser's, with a cookie instead of tokens. */
+  /** Whether it is the session of a browser, with a cookie instead of tokens. */
   cookie: boolean;
   tenant_id: TenantId | null;
   /** `User-Agent` of the client at sign-in, or null. */
@@ -4437,7 +4443,7 @@ export interface SessionChange {
 /** Session id: a family of refresh tokens. */
 export type SessionId = string & { readonly __id: "SessionId" };
 
-/** What a session acts for. */
+/** The tenant that a session acts for. */
 export interface SessionTenant {
   /** The tenant. */
   tenant: TenantRef;
@@ -4463,25 +4469,28 @@ export interface SessionTokens {
   role: Role | null;
 }
 
-/** What a tenant is entitled to in a pool. A job of several workers counts with each of them. */
+/** The share of a tenant in a pool. A job with several workers counts once for each of them. */
 export interface Share {
-  /** In which proportion tenants get the workers that are not guaranteed, while their jobs wait. */
+  /** Weight of the tenant when workers that are not guaranteed are divided among tenants with jobs that wait. */
   weight?: number;
-  /** Workers that the tenant gets before others. Of what it does not use, others may use all; it gets that back when it needs it. */
+  /**
+   * Workers that the tenant gets before others. Other tenants may use them while it does not; it gets them back when
+   * it needs them.
+   */
   guarantee?: number;
-  /** Most workers at a time; null for no limit. */
+  /** Maximum number of workers at the same time; null for no limit. */
   limit?: number | null;
-  /** Most workers at a time for urgent jobs; the others rank as ordinary ones. */
+  /** Maximum number of workers for urgent jobs at the same time; further urgent jobs rank as ordinary ones. */
   urgent?: number;
 }
 
-/** What a tenant is entitled to in a pool, and what it uses. */
+/** The share of a tenant in a pool, and what it uses. */
 export interface ShareInUse {
-  /** What it is entitled to. */
+  /** The share. */
   share: Share;
   /** Workers that its jobs run on. */
   workers: number;
-  /** Of these, workers of urgent jobs. */
+  /** Number of these that run urgent jobs. */
   urgent_workers: number;
   /** Jobs that wait for workers. */
   queued: number;
@@ -4577,13 +4586,13 @@ export interface SpecWorkers {
   firm: number;
   /** Workers on idle GPUs that are lent to the pool until an instance needs them. */
   lent: number;
-  /** Those without a job, ready for one. */
+  /** Workers without a job, ready for one. */
   idle: number;
-  /** Those with a job. */
+  /** Workers with a job. */
   busy: number;
-  /** Those kept for a job that waits for several workers, or that others leave for. */
+  /** Workers reserved for a job that waits for several workers, or for which other jobs are stopped. */
   reserved: number;
-  /** Those that get no jobs: silent, drained, taken back, or on a node where workers are lost. */
+  /** Workers that get no jobs: they do not respond, are drained or recalled, or run on a node that loses workers. */
   closed: number;
 }
 
@@ -4631,7 +4640,7 @@ export interface SshSession {
   tenant_id: TenantId;
   /** Instance id. */
   instance_id: InstanceId;
-  /** The user with whose rights it was opened. */
+  /** The user who opened it. */
   user_id: UserId;
   /** The key that opened it. It may have been deleted since. */
   key_id: SshKeyId;
@@ -4696,7 +4705,7 @@ export interface StockChanged {
   datacenter: DatacenterRef;
 }
 
-/** What happened to the stock. Administrators get the units and operations, others that the stock has changed. */
+/** An event of the stock. Administrators get the units and operations, others only that the stock has changed. */
 export type StockEvent =
   | StockChanged & {
     type: "stock.changed";
@@ -4730,9 +4739,9 @@ export interface StockRow {
   datacenter_state: DatacenterState;
   /** Units that can be claimed. */
   available: number;
-  /** Of these, units that instances leave within seconds when they are claimed: their own claims are interruptible. */
+  /** Number of these whose instances have interruptible claims and leave within seconds when the unit is claimed. */
   interruptible: number;
-  /** Free units that interruptible claims leave, for the claims that are expected. */
+  /** Free units that interruptible claims do not get, because other claims are expected. */
   hold_back: number;
   /** Units that cannot be claimed now. */
   inactive: number;
@@ -4878,7 +4887,7 @@ export type StorageInUseProblem = Problem & {
 /** Kind of storage. */
 export type StorageKind = "volume" | "bucket";
 
-/** What a tenant may have at a time, as an administrator has set it. What is null is as configured for all tenants. */
+/** Limits of a tenant, as an administrator has set them. Null is the limit that is configured for all tenants. */
 export interface StorageLimits {
   /** Storages. */
   storages?: number | null;
@@ -4902,11 +4911,11 @@ export interface StorageOffer {
   currency: string;
 }
 
-/** What a tenant may have at a time, and what it has. */
+/** The limits of a tenant, and its current usage. */
 export interface StorageQuota {
   /** The limits. */
   limits: EffectiveStorageLimits;
-  /** What counts now. */
+  /** Current usage. */
   used: StorageUsage;
 }
 
@@ -4927,7 +4936,7 @@ export type StorageReason =
   | "object_store_unavailable"
   | "object_store_refused";
 
-/** A storage, as it was then. */
+/** A storage at the time of the event. */
 export interface StorageSnapshot {
   /** When it happened. */
   time: Timestamp;
@@ -5006,9 +5015,9 @@ export type StorageSpecState = "active" | "retired";
 /** State of a storage. */
 export type StorageState = "pending" | "available" | "resizing" | "failed" | "deleting";
 
-/** What a tenant has, or a request adds. */
+/** Usage of a tenant, or what a request adds to it. */
 export interface StorageUsage {
-  /** Storages, those that are being deleted included. */
+  /** Storages, including those that are being deleted. */
   storages: number;
   /** Sum of their sizes in GiB. */
   gib: number;
@@ -5017,10 +5026,10 @@ export interface StorageUsage {
 /** An event of a service, or a notice of the stream. `type` says which. */
 export type StreamEvent = Event | JobEvent | StorageEvent | StockEvent | StreamNotice;
 
-/** What the stream tells about itself. It is the `data`; the name of the server-sent event is its `type`. */
+/** A notice of the stream itself. It is the `data`; the name of the server-sent event is its `type`. */
 export type StreamNotice =
   | /** The stream has begun. */ {
-    /** What it tells. */
+    /** The topics of the stream. */
     topics: Topic[];
     type: "stream.opened";
   }
@@ -5031,12 +5040,12 @@ export type StreamNotice =
     reason: ResetReason;
     type: "stream.reset";
   }
-  | /** The service of these topics does not answer. It is tried again, and the other topics go on. */ {
+  | /** The service of these topics does not answer. The gateway retries, and the other topics continue. */ {
     /** The topics. */
     topics: Topic[];
     type: "stream.away";
   }
-  | /** It answers again. Without a `stream.reset`, what happened meanwhile follows. */ {
+  | /** The service answers again. Unless there is a `stream.reset`, the events of the meantime follow. */ {
     /** The topics. */
     topics: Topic[];
     type: "stream.back";
@@ -5069,11 +5078,11 @@ export interface Tenant {
   name: string;
   /** State of the tenant. */
   state: TenantState;
-  /** Whether its suspension stops running instances too. */
+  /** Whether its suspension stops running instances, too. */
   stop_instances: boolean;
   /** When its storages are deleted, if the tenant is being deleted. */
   delete_storages_at: Timestamp | null;
-  /** How far each service has carried out the state; empty for a tenant that was never suspended. */
+  /** Progress of each service in applying the state; empty for a tenant that was never suspended. */
   steps: TenantStep[];
   /** When it was created. */
   created_at: Timestamp;
@@ -5086,7 +5095,7 @@ export interface TenantChange {
   /** A new name. */
   name?: string | null;
   state?: TenantState | null;
-  /** Whether a suspension stops running instances too. What is being started is stopped in any case. */
+  /** Whether a suspension stops running instances, too. Instances that are starting are stopped in any case. */
   stop_instances?: boolean | null;
 }
 
@@ -5104,7 +5113,7 @@ export interface TenantRef {
 /** The state of a tenant. */
 export type TenantState = "active" | "suspended" | "deleting";
 
-/** How far a service has carried out the state of a tenant. */
+/** Progress of a service in applying the state of a tenant. */
 export interface TenantStep {
   /** Name of the service. */
   service: string;
@@ -5112,7 +5121,7 @@ export interface TenantStep {
   done: boolean;
   /** Objects that are still to be stopped or deleted, by kind, for example `instances`. */
   remaining: Record<string, number>;
-  /** Why the service is not further, in a sentence for a person, or null. */
+  /** Why the service has not finished, in a sentence for a person, or null. */
   message: string | null;
 }
 
@@ -5133,13 +5142,13 @@ export interface Ticket {
   expires_at: Timestamp;
 }
 
-/** When something happens: the middle of the times that are expected, and the range of four fifths of them. */
+/** An expected time: its median, and a range that contains four of five expected times. */
 export interface TimeRange {
-  /** One of ten is earlier. */
+  /** One of ten expected times is earlier. */
   p10: Timestamp;
-  /** One of two is earlier. */
+  /** One of two expected times is earlier. */
   p50: Timestamp;
-  /** Nine of ten are earlier. Null if that is more than a day ahead. */
+  /** Nine of ten expected times are earlier. Null if that is more than a day ahead. */
   p90: Timestamp | null;
 }
 
@@ -5227,7 +5236,7 @@ export type TooManyWebhooksProblem = Problem & {
     limit?: number;
   };
 
-/** What a client follows. */
+/** A topic that clients follow. */
 export type Topic = "instances" | "budgets" | "jobs" | "storages" | "stock" | "units" | "operations";
 
 /** The second factor of the caller. */
@@ -5260,7 +5269,7 @@ export type UnchargedReason = "loading" | "failed" | "lost" | "preempted" | "rec
 /** Unit of a metric's values. */
 export type Unit = "percent" | "bytes" | "bytes_per_second" | "celsius" | "watts" | "cores" | "code";
 
-/** A unit, as it was then. */
+/** A unit at the time of the event. */
 export interface UnitChanged {
   /** When it happened. */
   time: Timestamp;
@@ -5335,7 +5344,10 @@ export interface Upload {
   sha256: string | null;
   /** Current state. */
   state: UploadState;
-  /** It is deleted at this time, unless a job that has not ended uses it. A job that is submitted puts it off for a day. */
+  /**
+   * It is deleted at this time, unless a job that has not ended uses it. Each job that is submitted with it
+   * postpones this by a day.
+   */
   expires_at: Timestamp;
   /** Time of creation. */
   created_at: Timestamp;
@@ -5375,7 +5387,7 @@ export interface Usage {
   totals: UsageTotal[];
 }
 
-/** What a group used in the window. Runs that began before it or went on after it count with their part inside. */
+/** Usage of a group in the window. Of runs that began before it or continued after it, only the part inside counts. */
 export interface UsageGroup {
   /** Id of the instance or tenant, day in UTC (`2026-01-31`), name of the GPU specification, or `running` or `held`. */
   group: string;
@@ -5383,7 +5395,7 @@ export interface UsageGroup {
   running_seconds: number;
   /** Duration of holds in whole seconds. */
   held_seconds: number;
-  /** What both cost. The amounts of windows that follow each other sum up to the amounts of the runs. */
+  /** Cost of both. The amounts of consecutive windows add up to the amounts of the runs. */
   amount: string;
   /** Currency (ISO 4217). */
   currency: string;
@@ -5391,7 +5403,7 @@ export interface UsageGroup {
   open_runs: number;
 }
 
-/** What a run used. */
+/** Kind of usage of a run. */
 export type UsageKind = "running" | "held";
 
 /** All runs of one kind, in one currency. */
@@ -5406,7 +5418,7 @@ export interface UsageTotal {
   amount: string;
 }
 
-/** What a tenant uses, or an instance adds to it. */
+/** Usage of a tenant, or what an instance adds to it. */
 export interface Use {
   /** Instances, stopped ones included. */
   instances: number;
@@ -5420,7 +5432,7 @@ export interface Use {
 export interface User {
   /** Id of the user. */
   id: UserId;
-  /** E-mail address to sign in with. Unique, ignoring case, and the form in which it was typed. */
+  /** E-mail address to sign in with. Unique, ignoring case and Unicode forms. */
   email: string;
   /** Name that others see. */
   display_name: string;
@@ -5470,11 +5482,11 @@ export interface Webhook {
   /** Whether events are sent. */
   enabled: boolean;
   problem: WebhookProblem | null;
-  /** Messages are signed with the previous secret, too, until this time, or null. */
+  /** Until this time, messages are also signed with the previous secret; or null. */
   previous_secret_until: Timestamp | null;
   /** First failed attempt since the last success, or null. */
   failing_since: Timestamp | null;
-  /** About when a message was accepted last, or null. */
+  /** Approximate time when the last message was accepted, or null. */
   last_success_at: Timestamp | null;
   created_by: UserId | null;
   created_by_key: ApiKeyId | null;
@@ -5482,7 +5494,7 @@ export interface Webhook {
   created_at: Timestamp;
 }
 
-/** What changes of a webhook. Members that are left out stay. */
+/** A change of a webhook. Absent members stay as they are. */
 export interface WebhookChange {
   /** Where messages are sent. */
   url?: string | null;
@@ -5522,7 +5534,7 @@ export type WebhookProblem = "failing" | "gone" | "maker_ended";
 
 /** A webhook with its new secret. */
 export type WebhookWithSecret = Webhook & {
-    /** What messages are signed with. Sent once: null when the request is repeated. */
+    /** Secret with which messages are signed. Sent once: null when the request is repeated. */
     secret: string | null;
   };
 
@@ -5542,16 +5554,16 @@ export interface Worker {
   stage: WorkerStage | null;
   /** Whether it may keep its unit. */
   tenure: WorkerTenure;
-  /** Another instance has claimed its unit, which it leaves by this time; else null. */
+  /** Time by which it leaves its unit, because another instance has claimed the unit; otherwise null. */
   leave_by: Timestamp | null;
   /** Current state. */
   state: WorkerState;
   job_id: JobId | null;
-  /** Checkpoints that its engine has, or null if its process has not said. */
+  /** Checkpoints that its engine has, or null if its process has not reported them. */
   checkpoints: string[] | null;
-  /** Base models that its trainer has, or null if its process has not said. */
+  /** Base models that its trainer has, or null if its process has not reported them. */
   base_models: string[] | null;
-  /** When its process was last heard of, or null. */
+  /** Time of the last call of its process, or null. */
   last_seen_at: Timestamp | null;
   /** Time of creation. */
   created_at: Timestamp;
@@ -5560,7 +5572,7 @@ export interface Worker {
 /** Worker id: a unit that runs jobs. */
 export type WorkerId = string & { readonly __id: "WorkerId" };
 
-/** What the platform does with a worker that it runs itself. */
+/** Stage of a worker that the platform runs itself. */
 export type WorkerStage = "ordered" | "placed" | "draining" | "leaving";
 
 /** State of a worker. */

@@ -4,8 +4,7 @@ import { storages } from "@/api/catalogue";
 import { people } from "@/api/instances/details";
 import { instances } from "@/api/instances/queries";
 import { useLoadedPages } from "@/api/query";
-import { useMe } from "@/api/session";
-import { tenantOf } from "@/app/needs-tenant";
+import { useTenant } from "@/app/needs-tenant";
 import { useWhyNot } from "@/app/roles";
 import { useText } from "@/i18n";
 import { Button, ButtonLink } from "@/ui/button";
@@ -114,7 +113,7 @@ const searchOf = ({ area, services }: { area: Area | undefined; services: boolea
 
 /** Names for the ids in entries, as far as they are known. */
 function useNames(): Names {
-  const { data: members } = useQuery(people(tenantOf(useMe())));
+  const { data: members } = useQuery(people(useTenant()));
   const { data: own } = useInfiniteQuery(instances());
   const { data: kept } = useQuery(storages);
   const known = own?.pages.flatMap((page) => page.items) ?? [];

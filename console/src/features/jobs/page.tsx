@@ -6,6 +6,7 @@ import { useWhyNot } from "@/app/roles";
 import { JobAnnouncements } from "@/domain/jobs/announcements";
 import { endedFilter } from "@/domain/jobs/filter";
 import { useText } from "@/i18n";
+import { useFirstScreen } from "@/lib/first-screen";
 import { PageHead, Panel, Section } from "@/ui/page";
 import { NewPictures, NoJobs, NoneFound } from "./empty";
 import { Filter } from "./filter";
@@ -18,6 +19,8 @@ const route = getRouteApi("/_app/jobs/");
 
 /** So many of those that wait are shown; the rest is a number. */
 const SHOWN = 30;
+/** So many fill a screen. */
+const SCREEN = 12;
 
 function useOpen() {
   const lists = [useLoadedPages(movingJobs), useLoadedPages(waitingJobs)] as const;
@@ -49,6 +52,7 @@ export function JobsPage() {
   const isFiltered = Object.values(filter).some(Boolean);
   const isEmpty = newest.length === 0 && open.items.length === 0;
   const hidden = open.running + open.waiting - SHOWN;
+  const isFirst = useFirstScreen() && open.items.length >= SCREEN;
   return (
     <>
       <PageHead title={t("jobs.title")} actions={<NewPictures primary reason={reason} />}>
@@ -64,7 +68,7 @@ export function JobsPage() {
           {open.items.length > 0 && (
             <Section title={t("jobs.queue")}>
               <Queue
-                items={open.items.slice(0, SHOWN)}
+                items={open.items.slice(0, isFirst ? SCREEN : SHOWN)}
                 why={why}
                 onWhy={(id) => void navigate({ search: (old) => ({ ...old, why: id }), replace: true })}
               />
@@ -73,15 +77,17 @@ export function JobsPage() {
               )}
             </Section>
           )}
-          <Section title={t("jobs.finished")} actions={<Filter search={search} />}>
-            <JobTable
-              items={items}
-              empty={<NoneFound />}
-              total={list.data.pages[0]?.total}
-              isLoadingMore={list.isFetchingNextPage}
-              onEnd={list.hasNextPage ? () => void list.fetchNextPage() : undefined}
-            />
-          </Section>
+          {!isFirst && (
+            <Section title={t("jobs.finished")} actions={<Filter search={search} />}>
+              <JobTable
+                items={items}
+                empty={<NoneFound />}
+                total={list.data.pages[0]?.total}
+                isLoadingMore={list.isFetchingNextPage}
+                onEnd={list.hasNextPage ? () => void list.fetchNextPage() : undefined}
+              />
+            </Section>
+          )}
         </>
       )}
     </>

@@ -4,7 +4,7 @@ import { removeMember, updateMember } from "@/api/generated/operations";
 import type { Member, Role } from "@/api/generated/types";
 import { useAct } from "@/api/query";
 import { me as meQuery, sessionChanged, useMe } from "@/api/session";
-import { tenantOf } from "@/app/needs-tenant";
+import { useTenant } from "@/app/needs-tenant";
 import { roleWord, useWhyNot } from "@/app/roles";
 import { useText } from "@/i18n";
 import { ConfirmDialog } from "@/ui/dialog";
@@ -23,7 +23,7 @@ interface Props {
 export function RoleSelect({ member, owners }: Props) {
   const { t } = useText();
   const me = useMe();
-  const tenant = tenantOf(me);
+  const tenant = useTenant();
   const reason = useWhyNot("members.change");
   const [own, setOwn] = useState<Role | null>(null);
   const isSelf = member.user_id === me.user.id;
@@ -88,7 +88,7 @@ export function RoleSelect({ member, owners }: Props) {
 export function MemberMenu({ member, owners }: Props) {
   const { t } = useText();
   const me = useMe();
-  const tenant = tenantOf(me);
+  const tenant = useTenant();
   const reason = useWhyNot("members.remove");
   const [open, setOpen] = useState(false);
   const isSelf = member.user_id === me.user.id;

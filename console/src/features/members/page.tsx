@@ -4,7 +4,7 @@ import { UserPlus } from "lucide-react";
 import type { Member } from "@/api/generated/types";
 import { useLoaded } from "@/api/query";
 import { useMe } from "@/api/session";
-import { tenantOf } from "@/app/needs-tenant";
+import { useTenant } from "@/app/needs-tenant";
 import { useWhyNot } from "@/app/roles";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
@@ -21,7 +21,7 @@ const route = getRouteApi("/_app/members");
 export function MembersPage() {
   const { t } = useText();
   const me = useMe();
-  const tenant = tenantOf(me);
+  const tenant = useTenant();
   const { items } = useLoaded(members(tenant));
   const { data: open } = useQuery({ ...invitations(tenant), enabled: mayListInvitations(me) });
   const search = route.useSearch();

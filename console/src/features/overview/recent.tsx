@@ -4,8 +4,7 @@ import { type ReactNode, useEffect } from "react";
 import type { Event, Instance } from "@/api/generated/types";
 import { people } from "@/api/instances/details";
 import { onEvents } from "@/api/live";
-import { useMe } from "@/api/session";
-import { tenantOf } from "@/app/needs-tenant";
+import { useTenant } from "@/app/needs-tenant";
 import { useActorName } from "@/domain/actor";
 import { useText } from "@/i18n";
 import { useFormat } from "@/lib/format";
@@ -61,8 +60,7 @@ export function Recent({ items }: { items: readonly Instance[] }) {
 function One({ event, items }: { event: Event; items: readonly Instance[] }) {
   const { t } = useText();
   const { clock } = useFormat();
-  const me = useMe();
-  const { data: names } = useQuery(people(tenantOf(me)));
+  const { data: names } = useQuery(people(useTenant()));
   const nameOf = useActorName(names);
   const key = toldOf(event);
   if (!key) return null;

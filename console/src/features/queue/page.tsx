@@ -5,8 +5,7 @@ import { asCurl } from "@/api/client";
 import { createMqCredential } from "@/api/generated/operations";
 import type { MqCredential } from "@/api/generated/types";
 import { useLoaded, useLoadedPages } from "@/api/query";
-import { useMe } from "@/api/session";
-import { tenantOf } from "@/app/needs-tenant";
+import { useTenant } from "@/app/needs-tenant";
 import { useWhyNot } from "@/app/roles";
 import { useText } from "@/i18n";
 import { Button } from "@/ui/button";
@@ -23,7 +22,7 @@ const route = getRouteApi("/_app/message-queue");
 
 export function QueuePage() {
   const { t } = useText();
-  const me = useMe();
+  const tenant = useTenant();
   const { items } = useLoaded(credentials);
   const { open, message } = route.useSearch();
   const navigate = route.useNavigate();
@@ -62,7 +61,7 @@ export function QueuePage() {
         />
       </Section>
       <Refused known={items} unfolded={message} onUnfold={(next) => go({ message: next })} />
-      <Rules queue={items[0]?.queue ?? `events.${tenantOf(me)}`} />
+      <Rules queue={items[0]?.queue ?? `events.${tenant}`} />
       {open === "create" && !reason && (
         <CreateCredential
           onClose={() => go({ message })}

@@ -30,7 +30,7 @@ test("a pointer is found on its line, or on that of what holds it", () => {
 });
 
 test("text that is no template says where", () => {
-  expect(parseTemplate("{", t).faults?.[0]?.detail).toContain("This is no JSON");
+  expect(parseTemplate("{", t).faults?.[0]?.detail).toContain("This is not JSON");
   const { faults } = parseTemplate('{"image": 1, "ports": [{"port": "x", "size": "y"}]}', t);
   expect(faults?.map((it) => it.pointer).sort()).toEqual([
     "/template/image",

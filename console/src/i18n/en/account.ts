@@ -13,7 +13,7 @@ export const account = {
   userId: "User id",
   copyUserId: "Copy the user id",
   looks: "Language and looks",
-  languageHint: "Of the console. Your other browsers take it over when you sign in.",
+  languageHint: "Of the console. Your other browsers use it after you sign in.",
   themeHint: "Of this browser.",
   studios: "Studios",
   studiosHint: "What you may do in each.",

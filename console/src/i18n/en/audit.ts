@@ -26,5 +26,5 @@ export const audit = {
   brokenEntry: "{log}: entry {number} of {chain}",
   ofPlatform: "the platform",
   brokenNext:
-    "Compare them with a backup of before. Somebody with rights in the database has changed them, or a restore was not complete.",
+    "Compare them with an earlier backup. Somebody with rights in the database has changed them, or a restore was not complete.",
 } as const;

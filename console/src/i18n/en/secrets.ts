@@ -36,7 +36,7 @@ export const secrets = {
   deleteVerb: "Delete",
   deleteTitle: "Delete {name}?",
   deleteHint:
-    "No further start pulls images of {registry} with it. Instances that name it do not start until they name another. What runs goes on.",
+    "No further start pulls images of {registry} with it. Instances that name it do not start until they name another. Running instances continue.",
   deleted: "{name} is deleted",
   emptyTitle: "No credential yet",
   emptyHint:

@@ -26,7 +26,7 @@ export const signIn = {
   back: "Back to the password",
   confirm: "Confirm",
   passkeyCancelled: "No passkey was chosen. Try again, or use your password.",
-  passkeyNone: "This browser knows no passkeys. Use your password.",
+  passkeyNone: "This browser does not support passkeys. Use your password.",
   ended: "You are signed out.",
   invitationsTitle: "Invitations",
   invitationsNone: "No invitation is open",
@@ -36,7 +36,7 @@ export const signIn = {
   accept: "Accept",
   decline: "Decline",
   declined: "The invitation of {name} is declined",
-  roleOwner: "Owners manage members, keys and budgets, besides all that members do.",
+  roleOwner: "Owners can do what members can, and manage members, keys and budgets.",
   roleMember: "Members start and stop instances, make storages and jobs.",
   roleViewer: "Viewers see everything and change nothing.",
 } as const;

@@ -11,7 +11,7 @@ export const users = {
   moreThan: "More than {count} users.",
   admins: { one: "{count} administers the platform.", other: "{count} administer the platform." },
   disabledCount: { one: "{count} is disabled.", other: "{count} are disabled." },
-  noneFound: "No user is like that",
+  noneFound: "No user matches",
   noneFoundHint: "The search looks at the beginning of e-mail addresses.",
   create: "Create a user",
   createHint: "With an invitation to a tenant, people get an account by themselves.",

@@ -93,7 +93,7 @@ export const activity: Full["activity"] = {
   didResetStorageQuota: "{who} 将工作室的存储配额恢复为默认值",
   didSubmitBatch: "{who} 提交了一批任务",
   didChangeJob: "{who} 修改了任务 {what}",
-  didReconcile: "{who} 核对了任务与工作节点",
+  didReconcile: "{who} 按请求编号核对了任务",
   didUpload: "{who} 上传了文件",
   didChangeModel: "{who} 修改了模型 {what}",
   didDeleteModel: "{who} 删除了模型 {what}",

@@ -19,6 +19,20 @@
 {{- end -}}
 {{- end -}}
 
+{{/* The services, as platform.toml lists them. */}}
+{{- define "atelier.platform" -}}
+{{- .Files.Get "files/platform.yaml" -}}
+{{- end -}}
+
+{{/* What the list says of a service: dict "root" "name". */}}
+{{- define "atelier.listed" -}}
+{{- range (include "atelier.platform" .root | fromYaml).services -}}
+{{- if eq .name $.name -}}
+{{- toYaml . -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{/* The labels of the pods of a service: dict "root" "name". The operator lets `atelier-gateway` reach instances. */}}
 {{- define "atelier.selector" -}}
 app.kubernetes.io/name: atelier-{{ .name }}

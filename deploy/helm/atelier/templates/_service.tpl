@@ -1,36 +1,44 @@
 {{/*
-All objects of a service: dict with
+All objects of a service. What files/platform.yaml says of it is set here: its schema, clusters, cache, tokens and callers. Besides,
+a dict with
   root        the chart
   name        the service, and the folder of its image
-  config      what the chart sets in its configuration
-  tokens      variable → caller whose token it is
+  config      what else the chart sets in its configuration
+  tokens      further variables → caller whose token it is
   secrets     list of dict "variable" "secret" "key"
-  stateful    it has a schema in Postgres
-  clusters    it uses the clusters of datacenters
-  rbac        it has rights in clusters: files/rbac has its service account
+  rbac        it has rights in clusters: files/rbac has its service account. So has a service with clusters
   ports       list of dict "name" "port" "from"; the first is that of health checks and metrics. `from` are the selectors of the
               namespaces that may connect; without it everyone may
   services    list of dict "name" "type" "annotations" "ports": Services besides the internal one
-  calledBy    services that call it; public: everyone may
-  calls       services that it calls
+  calledBy    services that call it, if others do than its callers and the gateway
+  calls       services that it calls, if not all that the list says
   peers       whether its replicas call each other
   egress      what else it connects to: names below networkPolicy
-  cache       it shares what may be forgotten in the cache, if there is one
   tlsSecret   certificate, mounted
   drain       seconds for which it goes on serving by itself after SIGTERM
 */}}
 {{- define "atelier.service" -}}
 {{- $root := .root -}}
-{{- $own := get $root.Values .name -}}
-{{- if $own.enabled -}}
+{{- $listed := include "atelier.listed" . | fromYaml -}}
+{{- $own := get $root.Values .name | default dict -}}
+{{- if dig "enabled" true $own -}}
 {{- include "atelier.check" $root -}}
 {{- $values := mergeOverwrite (deepCopy $root.Values.defaults) (deepCopy $own) -}}
-{{- $config := mergeOverwrite (deepCopy .config) (deepCopy $values.config) -}}
-{{- if .stateful -}}
-{{- $_ := set $config "database" (mergeOverwrite (dict "url" (include "atelier.database.url" $root)) (dig "database" dict $config)) -}}
+{{- $config := dict "listen" "0.0.0.0:8080" -}}
+{{- $tokens := dict -}}
+{{- $egress := list -}}
+{{- if $listed.schema -}}
+{{- $_ := set $config "database" (dict "url" (include "atelier.database.url" $root)) -}}
+{{- $egress = append $egress "postgres" -}}
+{{- if ne .name "identity" -}}
+{{- $config = merge $config (include "atelier.auth" $root | fromYaml) -}}
+{{- $_ := set $tokens "ATELIER_AUTH__REVOCATIONS__TOKEN" .name -}}
+{{- end -}}
 {{- end -}}
 {{- $inCluster := .rbac | default false -}}
-{{- if .clusters -}}
+{{- if $listed.clusters -}}
+{{- $config = merge $config (include "atelier.clusters" $root | fromYaml) -}}
+{{- $egress = append $egress "kubernetes" -}}
 {{- $inCluster = false -}}
 {{- range $root.Values.clusters -}}
 {{- if not .existingSecret -}}
@@ -38,22 +46,51 @@ All objects of a service: dict with
 {{- end -}}
 {{- end -}}
 {{- end -}}
+{{- range $listed.callers -}}
+{{- $_ := set $tokens (printf "ATELIER_CALLERS__%s" (upper .)) . -}}
+{{- end -}}
+{{- range $listed.endpoints -}}
+{{- $_ := set $config . (dict "url" (include "atelier.url" .)) -}}
+{{- $_ := set $tokens (printf "ATELIER_%s__TOKEN" (upper .)) $listed.name -}}
+{{- end -}}
+{{- $config = mergeOverwrite $config (deepCopy (.config | default dict)) (deepCopy ($values.config | default dict)) -}}
 {{- $secrets := .secrets | default list -}}
-{{- $egress := .egress | default list -}}
-{{- if and .cache $root.Values.cache.enabled -}}
+{{- if $listed.encrypts -}}
+{{- with $values.existingSecret -}}
+{{- $secrets = prepend $secrets (dict "variable" "ATELIER_ENCRYPTION_KEYS" "secret" . "key" "encryption-keys") -}}
+{{- end -}}
+{{- end -}}
+{{- $egress = concat $egress (.egress | default list) -}}
+{{- if and $listed.cache $root.Values.cache.enabled -}}
 {{- range $variable, $key := dict "ATELIER_CACHE__URL" "cache-url" "ATELIER_CACHE__KEY" "cache-key" -}}
 {{- $secrets = append $secrets (dict "variable" $variable "secret" $root.Values.cache.existingSecret "key" $key) -}}
 {{- end -}}
 {{- $egress = append $egress "cache" -}}
 {{- end -}}
-{{- $spec := merge (dict "values" $values "toml" (include "atelier.toml" $config) "inCluster" $inCluster "secrets" $secrets "egress" $egress) . -}}
+{{- $derived := dict
+  "values" $values
+  "toml" (include "atelier.toml" $config)
+  "inCluster" $inCluster
+  "stateful" $listed.schema
+  "clusters" $listed.clusters
+  "tokens" (merge $tokens (.tokens | default dict))
+  "secrets" $secrets
+  "egress" $egress
+-}}
+{{- $usual := dict
+  "rbac" $listed.clusters
+  "ports" (list (dict "name" "http" "port" 8080))
+  "calledBy" (uniq (prepend $listed.callers "gateway"))
+  "calls" $listed.calls
+-}}
+{{- $spec := merge $derived . $usual -}}
 {{- $scope := dict "root" $root "spec" $spec "name" .name -}}
 {{- include "atelier.service.config" $scope -}}
 {{- include "atelier.service.deployment" $scope -}}
 {{- include "atelier.service.availability" $scope -}}
 {{- include "atelier.service.network" $scope -}}
 {{- include "atelier.service.monitor" $scope -}}
-{{- if .stateful -}}
+{{- if $listed.schema -}}
 {{- include "atelier.service.migration" $scope -}}
 {{- end -}}
 {{- end -}}

@@ -1,13 +1,15 @@
 //! Discovery: `/api`, `/apis`, resource lists, `/version`, and the part of OpenAPI that kubectl needs.
 
-use super::json_response;
-use crate::error::Failure;
-use crate::hub::Hub;
-use crate::kinds::Resource;
+use std::collections::BTreeMap;
+
 use axum::response::Response;
 use http::StatusCode;
+use objects::error::Failure;
+use objects::kinds::Resource;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+
+use super::json_response;
+use crate::hub::Hub;
 
 /// The Kubernetes version that this cluster imitates.
 pub(crate) const VERSION: (&str, &str) = ("1", "34");

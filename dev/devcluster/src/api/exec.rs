@@ -1,22 +1,24 @@
 //! `pods/exec` over WebSocket: the `v4.channel.k8s.io` and `v5.channel.k8s.io` protocols.
 
-use super::request::{Query, Target};
-use crate::error::Failure;
-use crate::hub::Hub;
-use crate::json::text;
-use crate::pod::container;
-use crate::runtime::process::{self, Launch, Launched};
+use std::os::fd::OwnedFd;
+use std::process::ExitStatus;
+use std::sync::Arc;
+
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::extract::{FromRequestParts, Request};
 use axum::response::Response;
 use futures::{SinkExt, StreamExt};
+use objects::error::Failure;
+use objects::json::text;
+use objects::pod::container;
 use serde_json::{Value, json};
-use std::os::fd::OwnedFd;
-use std::process::ExitStatus;
-use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+
+use super::request::{Query, Target};
+use crate::hub::Hub;
+use crate::runtime::process::{self, Launch, Launched};
 
 const STDOUT: u8 = 1;
 const STDERR: u8 = 2;

@@ -1,21 +1,23 @@
 //! `pods/log`: the log file of a container, with tail, since, limit and follow.
 
-use super::request::{Query, Target};
-use super::text_response;
-use crate::error::Failure;
-use crate::hub::Hub;
-use crate::json::text;
-use crate::pod::{container, container_status};
-use axum::body::Body;
-use axum::response::Response;
-use bytes::Bytes;
-use serde_json::Value;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use objects::error::Failure;
+use objects::json::text;
+use objects::pod::{container, container_status};
+use serde_json::Value;
 use tokio::fs::File;
 use tokio::io::AsyncReadExt;
+
+use super::request::{Query, Target};
+use super::text_response;
+use crate::hub::Hub;
 
 pub(crate) async fn serve(hub: &Arc<Hub>, target: &Target, query: &Query) -> Result<Response, Failure> {
     let resource = &target.resource;
@@ -159,7 +161,7 @@ struct Follow {
     hub: Arc<Hub>,
     uid: String,
     key: (String, String),
-    /// Of the pod when the container ran.
+    /// Restarts of the pod when the container ran.
     restarts: i64,
     log: Log,
     view: View,

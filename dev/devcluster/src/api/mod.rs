@@ -12,19 +12,21 @@ pub(crate) mod table;
 pub(crate) mod tokens;
 pub(crate) mod watch;
 
-use crate::error::Failure;
-use crate::hub::Hub;
-use crate::rbac::{self, Access};
+use std::any::Any;
+use std::sync::Arc;
+
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use http::{HeaderValue, Method, StatusCode, header};
-use request::{Query, Target};
 use serde_json::Value;
-use std::any::Any;
-use std::sync::Arc;
 use tower_http::catch_panic::CatchPanicLayer;
+
+use crate::hub::Hub;
+use ::objects::error::Failure;
+use ::objects::rbac::{self, Access};
+use request::{Query, Target};
 
 /// The HTTP application. A handler that panics returns 500.
 pub(crate) fn router(hub: Arc<Hub>) -> Router {
@@ -33,7 +35,7 @@ pub(crate) fn router(hub: Arc<Hub>) -> Router {
 
 #[expect(clippy::needless_pass_by_value, reason = "the signature is that of the layer")]
 fn panicked(panic: Box<dyn Any + Send>) -> Response {
-    let cause = service::workers::panic_message(&*panic);
+    let cause = service::panic_message(&*panic);
     tracing::error!(cause, "request handler panicked");
     refuse(&Failure::internal("the request handler panicked"))
 }

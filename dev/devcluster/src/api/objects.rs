@@ -1,24 +1,26 @@
 //! Get, list, create, update, patch and delete over HTTP.
 
-use super::request::{self, Query, Target};
-use super::{bytes_response, json_response, table};
-use crate::error::Failure;
-use crate::hub::Hub;
-use crate::json::text;
-use crate::rbac::User;
-use crate::store::{Key, Object};
-use crate::verbs::delete::{self, Deleted, Options};
-use crate::verbs::patch::{self, Patch};
-use crate::verbs::{Written, create, update};
-use crate::write::{Unknown, Write};
+use std::sync::Arc;
+
 use axum::extract::Request;
 use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode};
+use objects::error::Failure;
+use objects::json::text;
+use objects::rbac::User;
+use objects::store::{Key, Object};
+use objects::write::{Unknown, Write};
 use serde_json::{Value, json};
-use std::sync::Arc;
+
+use super::request::{self, Query, Target};
+use super::{bytes_response, json_response, table};
+use crate::hub::Hub;
+use crate::verbs::delete::{self, Deleted, Options};
+use crate::verbs::patch::{self, Patch};
+use crate::verbs::{Written, create, update};
 
 /// A write request without its body.
 pub(crate) struct Call<'a> {

@@ -2,19 +2,21 @@
 //! channels, for data and for an error message; the first frame of each is the port. There is no half-close: the
 //! connection ends when either side of all ports does.
 
-use super::request::{Query, Target};
-use crate::error::Failure;
-use crate::hub::Hub;
+use std::sync::Arc;
+
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::extract::{FromRequestParts, Request};
 use axum::response::Response;
 use futures::future::join_all;
 use futures::{SinkExt, StreamExt};
-use std::sync::Arc;
+use objects::error::Failure;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::net::tcp::OwnedReadHalf;
 use tokio::sync::mpsc;
+
+use super::request::{Query, Target};
+use crate::hub::Hub;
 
 const PROTOCOL: &str = "v4.channel.k8s.io";
 const MOST_PORTS: usize = 128;

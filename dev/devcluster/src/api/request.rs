@@ -1,15 +1,17 @@
 //! The parts of a request: target, query, body.
 
-use crate::error::Failure;
-use crate::hub::Hub;
-use crate::kinds::Resource;
-use crate::store::{Object, selectors::Selector};
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::extract::Request;
 use bytes::Bytes;
 use http::{HeaderMap, header};
+use objects::error::Failure;
+use objects::kinds::Resource;
+use objects::store::{Object, selectors::Selector};
 use serde_json::Value;
-use std::sync::Arc;
+
+use crate::hub::Hub;
 
 const LIMIT: usize = 3 << 20;
 

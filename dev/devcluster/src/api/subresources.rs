@@ -1,17 +1,18 @@
 //! Token requests, bindings, and the switch that fails a node.
 
+use axum::response::Response;
+use bytes::Bytes;
+use http::{Method, StatusCode};
+use objects::error::{Cause, Failure};
+use objects::json::text;
+use serde_json::{Value, json};
+
 use super::json_response;
 use super::objects::Call;
 use super::request;
 use super::tokens;
-use crate::error::{Cause, Failure};
 use crate::hub::Hub;
-use crate::json::text;
 use crate::scheduler;
-use axum::response::Response;
-use bytes::Bytes;
-use http::{Method, StatusCode};
-use serde_json::{Value, json};
 
 /// `POST /api/v1/namespaces/{namespace}/serviceaccounts/{name}/token`.
 pub(crate) fn create_token(hub: &Hub, call: &Call<'_>, body: &Bytes) -> Result<Response, Failure> {

@@ -3,19 +3,21 @@
 //! CPU, memory and disk are those of the pod's process group and folder. Pods have no network of their own, so its
 //! counters are the machine's, the same for all pods.
 
-use super::json_response;
-use super::request::Target;
-use crate::error::Failure;
-use crate::hub::Hub;
-use crate::json::text;
-use crate::pod::container;
-use crate::runtime::{reaper, usage};
-use crate::store::Object;
-use crate::time::now;
+use std::sync::Arc;
+
 use axum::response::Response;
 use http::StatusCode;
+use objects::error::Failure;
+use objects::json::text;
+use objects::pod::container;
+use objects::store::Object;
+use objects::time::now;
 use serde_json::{Value, json};
-use std::sync::Arc;
+
+use super::json_response;
+use super::request::Target;
+use crate::hub::Hub;
+use crate::runtime::{reaper, usage};
 
 /// The interface over which the pods of the cluster are reached.
 const DEFAULT_INTERFACE: &str = "lo";

@@ -1,12 +1,14 @@
 //! Tables, as `kubectl get` requests them.
 
-use super::request::Target;
-use crate::json::{items, text};
-use crate::kinds::Column;
-use crate::store::Object;
-use http::{HeaderMap, header};
-use serde_json::{Value, json};
 use std::sync::Arc;
+
+use http::{HeaderMap, header};
+use objects::json::{items, text};
+use objects::kinds::Column;
+use objects::store::Object;
+use serde_json::{Value, json};
+
+use super::request::Target;
 
 /// Whether the client requests a table.
 pub(crate) fn wanted(headers: &HeaderMap) -> bool {

@@ -1,13 +1,14 @@
 //! Bearer tokens: of the administrator, of the configuration, and of service accounts.
 
-use crate::error::Failure;
-use crate::hub::Hub;
-use crate::rbac::User;
-use crate::store::Inner;
-use crate::time::seconds;
 use http::{HeaderMap, header};
 use jiff::{SignedDuration, Timestamp};
+use objects::error::Failure;
+use objects::rbac::User;
+use objects::store::Inner;
+use objects::time::seconds;
 use serde_json::{Value, json};
+
+use crate::hub::Hub;
 
 /// The kind of issued tokens in the store. It is not served.
 const ISSUED: &str = "!tokens";

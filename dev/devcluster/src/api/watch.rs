@@ -3,20 +3,22 @@
 //! If the window no longer has the requested version, the watch sends an event of type ERROR, also at its start. Clients
 //! then list again, as with Kubernetes.
 
-use super::request::{Query, Target};
-use super::table;
-use crate::error::Failure;
-use crate::hub::Hub;
-use crate::store::{Change, Object, Op, selectors::Selector};
+use std::sync::Arc;
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, header};
+use objects::error::Failure;
+use objects::store::{Change, Object, Op, selectors::Selector};
 use serde_json::{Value, json};
-use std::sync::Arc;
-use std::time::Duration;
 use tokio::time::Instant;
+
+use super::request::{Query, Target};
+use super::table;
+use crate::hub::Hub;
 
 struct Watch {
     hub: Arc<Hub>,

@@ -1,13 +1,15 @@
 //! The service account `default` of each namespace. Until it exists, no pod can be created there.
 
+use std::sync::Arc;
+
+use objects::json::text;
+use objects::store::{Inner, Object};
+use serde_json::json;
+
 use crate::faults::Part;
 use crate::hub::Hub;
 use crate::isolation::isolated;
-use crate::json::text;
-use crate::store::{Inner, Object};
 use crate::verbs::system;
-use serde_json::json;
-use std::sync::Arc;
 
 const ACCOUNTS: &str = "serviceaccounts";
 

@@ -1,19 +1,18 @@
 //! Resource claims: reserves allocated claims for pods that were not bound by the scheduler, and releases the devices
 //! of claims whose pods are gone. Reservations of other objects are kept.
 
+use std::sync::Arc;
+
+use objects::json::{contains, items, remove, text};
+use objects::pod::is_over;
+use objects::resource_claim::{CLAIMS, FINALIZER};
+use objects::store::{Inner, Key, Object};
+use serde_json::{Value, json};
+
 use crate::faults::Part;
 use crate::hub::Hub;
 use crate::isolation::isolated;
-use crate::json::{contains, items, remove, text};
-use crate::pod::is_over;
-use crate::store::{Inner, Key, Object};
 use crate::verbs::system;
-use serde_json::{Value, json};
-use std::sync::Arc;
-
-const CLAIMS: &str = "resourceclaims.resource.k8s.io";
-/// Keeps an allocated claim from being removed.
-pub(crate) const FINALIZER: &str = "resource.kubernetes.io/delete-protection";
 
 pub(crate) async fn run(hub: Arc<Hub>) {
     let mut feed = hub.store.feed(&["pods", CLAIMS]);

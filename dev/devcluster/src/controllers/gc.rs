@@ -1,18 +1,20 @@
 //! Garbage collection: dependents of deleted owners, foreground and orphaning deletion, and the finalizers that the
 //! cluster sets itself.
 
+use std::sync::Arc;
+
+use objects::json::{contains, items, text};
+use objects::kinds::DEFINITIONS;
+use objects::pod::{is_over, mounts};
+use objects::store::{Inner, Key, Object, Upkeep};
+use serde_json::Value;
+use tokio::sync::{Mutex, mpsc};
+
 use crate::faults::Part;
 use crate::hub::Hub;
 use crate::isolation::isolated;
-use crate::json::{contains, items, text};
-use crate::kinds::DEFINITIONS;
-use crate::pod::{is_over, mounts};
-use crate::store::{Inner, Key, Object, Upkeep};
 use crate::verbs::delete::Options;
 use crate::verbs::system;
-use serde_json::Value;
-use std::sync::Arc;
-use tokio::sync::{Mutex, mpsc};
 
 pub(crate) type Queue = Mutex<mpsc::UnboundedReceiver<Upkeep>>;
 

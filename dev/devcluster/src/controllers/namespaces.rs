@@ -1,15 +1,17 @@
 //! Deletes the contents of terminating namespaces, then the namespaces.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use objects::store::{Key, Object};
+use serde_json::json;
+
 use crate::faults::Part;
 use crate::hub::Hub;
 use crate::isolation::isolated;
 use crate::report::set_condition;
-use crate::store::{Key, Object};
 use crate::verbs::delete::{self, Options};
 use crate::verbs::system;
-use serde_json::json;
-use std::sync::Arc;
-use std::time::Duration;
 
 /// Contents with finalizers or grace periods are checked again after this time.
 const RETRY: Duration = Duration::from_millis(50);

@@ -1,32 +1,31 @@
 //! Nodes: registration from the configuration, and what follows when a node fails or its kubelet is silent.
 
-use super::gc;
-use crate::config::NodeConfig;
-use crate::error::Failure;
-use crate::faults::Part;
-use crate::hub::Hub;
-use crate::isolation::isolated;
-use crate::json::{items, remove};
-use crate::node::heartbeats;
-use crate::pod::{is_over, tolerates};
-use crate::report::{expire, record, set_condition, update_pod};
-use crate::store::{Inner, Object};
-use crate::time::now;
-use crate::verbs::delete::Options;
-use crate::verbs::system;
-use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
+
+use objects::error::Failure;
+use objects::json::{items, remove};
+use objects::pod::{NODE_NOT_READY, is_over, tolerates};
+use objects::store::{Inner, Object};
+use objects::time::now;
+use serde_json::{Value, json};
 use tokio::time::Instant;
+
+use super::gc;
+use crate::config::NodeConfig;
+use crate::faults::Part;
+use crate::hub::Hub;
+use crate::isolation::isolated;
+use crate::node::heartbeats;
+use crate::report::{expire, record, set_condition, update_pod};
+use crate::verbs::delete::Options;
+use crate::verbs::system;
 
 const CHECK: Duration = Duration::from_millis(250);
 /// Pause between two removals of old events.
 const EXPIRY: Duration = Duration::from_secs(300);
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
-/// Why a pod on a lost node is not ready.
-pub(crate) const NODE_NOT_READY: &str = "NodeNotReady";
-
 /// Creates or updates a node of the configuration.
 pub(crate) fn register(hub: &Hub, tx: &mut Inner, config: &NodeConfig) -> Result<(), Failure> {
     let mut capacity: BTreeMap<&str, String> = BTreeMap::from([
@@ -104,7 +103,7 @@ pub(crate) async fn run(hub: Arc<Hub>) {
     loop {
         // this process may stop anywhere between two looks at the clock
         let now = Instant::now();
-        hub.runtime.heard.excuse((now - checked).saturating_sub(CHECK));
+        hub.kubelets.heard.excuse((now - checked).saturating_sub(CHECK));
         checked = now;
         if hub.faults.reaches(&Part::Controllers) {
             check(&hub, &mut lost, now);

@@ -2,16 +2,18 @@
 //! the limits of the status: before its first count, a quota limits nothing. Between the two writes of a first count
 //! (`quota_count_ms`), the usage is unknown and no pod is admitted; in Kubernetes, this happens while a count fails.
 
-use crate::admission::quota;
-use crate::faults::Part;
-use crate::hub::Hub;
-use crate::isolation::isolated;
-use crate::store::Object;
-use crate::verbs::system;
-use serde_json::json;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
+
+use objects::admission::quota;
+use objects::store::Object;
+use serde_json::json;
+
+use crate::faults::Part;
+use crate::hub::Hub;
+use crate::isolation::isolated;
+use crate::verbs::system;
 
 const QUOTAS: &str = "resourcequotas";
 const CONTROLLER: &str = "resourcequota-controller";

@@ -1,17 +1,19 @@
 //! Volumes and claims. A claim is bound to the volume that it names, to the volume reserved for it, or to a new folder
 //! if its class provisions folders. Such a volume is removed with its claim; others are released.
 
+use std::sync::Arc;
+
+use objects::error::Failure;
+use objects::json::{quantity, text};
+use objects::pod::is_over;
+use objects::store::{Inner, Object};
+use serde_json::{Value, json};
+
 use super::gc;
-use crate::error::Failure;
 use crate::faults::Part;
 use crate::hub::Hub;
 use crate::isolation::isolated;
-use crate::json::{quantity, text};
-use crate::pod::is_over;
-use crate::store::{Inner, Object};
 use crate::verbs::{delete::Options, system};
-use serde_json::{Value, json};
-use std::sync::Arc;
 
 const CLAIMS: &str = "persistentvolumeclaims";
 const VOLUMES: &str = "persistentvolumes";

@@ -1,15 +1,18 @@
 //! Pod admission of the kubelets.
 
-use super::volumes::Blocked;
-use crate::hub::Hub;
-use crate::json::{items, text};
-use crate::pod::is_over;
-use crate::report::update_pod;
-use crate::scheduler::{self, Admitted};
-use crate::store::Object;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
+
+use objects::json::{items, text};
+use objects::pod::is_over;
+use objects::resource_claim::CLAIMS;
+use objects::store::Object;
+
+use super::volumes::Blocked;
+use crate::hub::Hub;
+use crate::report::update_pod;
+use crate::scheduler::Admitted;
 
 /// Whether the pod is one of those that its node's kubelet has admitted, or fits beside them. One that does not has
 /// failed.
@@ -69,7 +72,7 @@ pub(super) fn devices(hub: &Hub, pod: &Object) -> Result<(), Blocked> {
     let tx = hub.store.lock();
     for entry in items(&pod.value["spec"]["resourceClaims"]) {
         let name = text(&entry["resourceClaimName"]);
-        let claim = tx.get(scheduler::CLAIMS, pod.namespace(), name);
+        let claim = tx.get(CLAIMS, pod.namespace(), name);
         let is_user = |user: &serde_json::Value| user["uid"] == pod.uid();
         if !claim.is_some_and(|claim| items(&claim.value["status"]["reservedFor"]).iter().any(is_user)) {
             let message =

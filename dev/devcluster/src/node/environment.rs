@@ -1,11 +1,13 @@
 //! The environment variables of a container.
 
+use std::collections::BTreeMap;
+
+use objects::json::{items, text};
+use objects::pod::container;
+use objects::store::Object;
+
 use super::volumes::{Blocked, config, source};
 use crate::hub::Hub;
-use crate::json::{items, text};
-use crate::pod::container;
-use crate::store::Object;
-use std::collections::BTreeMap;
 
 /// The environment of a container: `env` (of the image), extended by `envFrom` and then by the pod's `env`.
 pub(super) fn environment(

@@ -1,14 +1,16 @@
 //! Pods of fake nodes: running and ready at once, gone at once.
 
+use std::sync::Arc;
+
+use objects::json::text;
+use objects::pod::container;
+use objects::store::Object;
+use objects::time::now;
+use serde_json::json;
+
 use super::remove;
 use crate::hub::Hub;
-use crate::json::text;
-use crate::pod::container;
 use crate::report::{set_ready, update_pod};
-use crate::store::Object;
-use crate::time::now;
-use serde_json::json;
-use std::sync::Arc;
 
 pub(super) fn run(hub: &Hub, pod: &Arc<Object>) {
     if pod.terminating() {

@@ -1,48 +1,23 @@
 //! The heartbeats of kubelets: each renews the lease of its node, and reports a node as ready that had become unknown.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use objects::json::items;
+use objects::store::Object;
+use objects::time::now_micro;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
 use super::kind_of;
 use crate::faults::Part;
 use crate::hub::Hub;
-use crate::json::items;
 use crate::report::set_condition;
-use crate::store::Object;
-use crate::time::now_micro;
 use crate::verbs::system;
-use serde_json::{Value, json};
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
-use tokio::time::Instant;
 
 const LEASES: &str = "leases.coordination.k8s.io";
 /// The condition of a node whose kubelet is silent.
 const UNKNOWN: &str = "NodeStatusUnknown";
-
-/// The time of the last heartbeat of each node.
-#[derive(Default)]
-pub(crate) struct Heard(Mutex<HashMap<String, Instant>>);
-
-impl Heard {
-    fn put(&self, node: &str) {
-        let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        heard.insert(node.to_owned(), Instant::now());
-    }
-
-    /// Time from the last heartbeat to `now`; from the first question for a node that never sent one.
-    fn silence(&self, node: &str, now: Instant) -> Duration {
-        let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        now.saturating_duration_since(*heard.entry(node.to_owned()).or_insert(now))
-    }
-
-    /// Does not count a time in which this process did not run as silence: no heartbeat could be sent in it.
-    pub(crate) fn excuse(&self, paused: Duration) {
-        let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        for last in heard.values_mut() {
-            *last = (*last + paused).min(now);
-        }
-    }
-}
 
 fn grace(hub: &Hub) -> Duration {
     Duration::from_secs(hub.config.node_grace_seconds)
@@ -50,7 +25,7 @@ fn grace(hub: &Hub) -> Duration {
 
 /// Whether a kubelet has been silent for too long at `now`. A node without a kubelet keeps the state that clients give it.
 pub(crate) fn are_overdue(hub: &Hub, node: &str, now: Instant) -> bool {
-    kind_of(hub, node).is_some() && hub.runtime.heard.silence(node, now) > grace(hub)
+    kind_of(hub, node).is_some() && hub.kubelets.heard.silence(node, now) > grace(hub)
 }
 
 pub(crate) async fn run(hub: Arc<Hub>) {
@@ -81,7 +56,7 @@ pub(crate) async fn run(hub: Arc<Hub>) {
 }
 
 fn beat(hub: &Hub, node: &Object) {
-    hub.runtime.heard.put(node.name());
+    hub.kubelets.heard.put(node.name());
     let mut tx = hub.store.lock();
     let seconds = hub.config.node_grace_seconds;
     let spec =

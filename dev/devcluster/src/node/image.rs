@@ -1,15 +1,17 @@
 //! From a pod to the command that runs it: image table, volumes, environment.
 
+use std::collections::BTreeMap;
+
+use objects::json::{text, texts};
+use objects::pod::container;
+use objects::store::Object;
+
 use super::environment::{environment, expand};
 use super::volumes::{self, Blocked};
 use crate::config::ImageConfig;
 use crate::hub::Hub;
-use crate::json::{text, texts};
-use crate::pod::container;
 use crate::runtime::Sandbox;
 use crate::runtime::process::Launch;
-use crate::store::Object;
-use std::collections::BTreeMap;
 
 /// The configured image; `pause` images run no process.
 fn find(hub: &Hub, image: &str) -> Result<ImageConfig, Blocked> {

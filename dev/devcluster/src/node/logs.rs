@@ -1,14 +1,16 @@
 //! The log file of a container: each line of its output, after the time at which it was read.
 
-use crate::hub::Hub;
-use crate::runtime::process::Launched;
-use crate::time::now_micro;
 use std::sync::Arc;
 use std::time::Duration;
+
+use objects::time::now_micro;
 use tokio::fs::File;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+
+use crate::hub::Hub;
+use crate::runtime::process::Launched;
 
 pub(super) struct Logs(JoinHandle<()>);
 

@@ -13,22 +13,24 @@ pub(crate) mod unsent;
 mod volumes;
 mod worker;
 
-use crate::faults::Part;
-use crate::hub::Hub;
-use crate::isolation::isolated;
-use crate::json::text;
-use crate::pod::is_over;
-use crate::scheduler::Admitted;
-use crate::store::Object;
-use crate::verbs::delete::{Options, Preconditions};
-use crate::verbs::system;
-use futures::FutureExt;
 use std::collections::{HashMap, HashSet};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
+
+use futures::FutureExt;
+use objects::json::text;
+use objects::pod::is_over;
+use objects::store::Object;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+
+use crate::faults::Part;
+use crate::hub::Hub;
+use crate::isolation::isolated;
+use crate::scheduler::Admitted;
+use crate::verbs::delete::{Options, Preconditions};
+use crate::verbs::system;
 
 /// A node with this annotation is fake.
 const FAKE: &str = "devcluster.atelier.dev/fake";
@@ -99,7 +101,7 @@ pub(crate) async fn run(hub: Arc<Hub>) {
             // a kubelet that reaches the API server again
             () = faults.next() => dispatcher.read_all(),
             event = hub.faults.next(&Part::ApiServer, &mut feed) => {
-                if let crate::store::Event::Resync(pods) = &event {
+                if let objects::store::Event::Resync(pods) = &event {
                     dispatcher.resync(pods);
                 }
                 for pod in event.deleted() {
@@ -212,7 +214,7 @@ async fn supervise(hub: Arc<Hub>, pod: Arc<Object>, feed: watch::Receiver<Arc<Ob
     let again = match life.catch_unwind().await {
         Ok(again) => again,
         Err(panic) => {
-            let cause = service::workers::panic_message(&*panic);
+            let cause = service::panic_message(&*panic);
             tracing::error!(namespace = pod.namespace(), pod = pod.name(), cause, "pod worker panicked");
             hub.runtime.set_running(&uid, None);
             hub.stop.run_until_cancelled(tokio::time::sleep(RESTART)).await;
@@ -224,7 +226,7 @@ async fn supervise(hub: Arc<Hub>, pod: Arc<Object>, feed: watch::Receiver<Arc<Ob
 
 /// Removes the folder, log and address of a pod.
 fn clean_up(hub: &Hub, pod: &Object) {
-    hub.runtime.unsent.forget(pod.uid());
+    hub.kubelets.unsent.forget(pod.uid());
     hub.runtime.forget(pod.uid(), pod.value["status"]["podIP"].as_str());
 }
 

@@ -1,19 +1,21 @@
 //! Startup, readiness and liveness probes. A probe that has not succeeded yet is repeated quickly at first, for fast
 //! starts. Failures are counted in time (`failureThreshold` × `periodSeconds`), so that this never fails a pod earlier.
 
-use crate::json::{items, text, texts};
-use crate::runtime::Sandbox;
-use crate::runtime::process::{Launch, Spawner, signal_group};
+use std::sync::Arc;
+use std::time::Duration;
+
 use bytes::Bytes;
 use http_body_util::Empty;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
+use objects::json::{items, text, texts};
 use serde_json::Value;
-use std::sync::Arc;
-use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
+
+use crate::runtime::Sandbox;
+use crate::runtime::process::{Launch, Spawner, signal_group};
 
 /// A result of the probes.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,17 +1,19 @@
-//! Pulls of images whose registry is asked: the manifest, with the credentials of the pod, by basic authentication or by a
-//! token, as containerd does. Nothing but the answer counts; the words are those of containerd.
+//! Pulls of images whose registry is asked: the manifest, with the credentials of the pod, by basic authentication or
+//! by a token, as containerd does. Only the answer counts; the messages are those of containerd.
 
-use super::volumes::{Blocked, source};
-use super::worker::ERR_IMAGE_PULL;
-use crate::hub::Hub;
-use crate::json::{items, text};
-use crate::pod::container;
-use crate::store::Object;
+use std::time::Duration;
+
+use objects::json::{items, text};
+use objects::pod::container;
+use objects::store::Object;
 use reqwest::header::{ACCEPT, AUTHORIZATION, WWW_AUTHENTICATE};
 use reqwest::{Method, Response, StatusCode};
 use serde_json::Value;
-use std::time::Duration;
 
+use super::volumes::{Blocked, source};
+use crate::hub::Hub;
+
+pub(super) const ERR_IMAGE_PULL: &str = "ErrImagePull";
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const TIMEOUT: Duration = Duration::from_secs(10);
 

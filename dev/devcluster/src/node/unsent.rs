@@ -1,33 +1,19 @@
-//! The status that kubelets report, and what they could not report while they did not reach the API server.
+//! The status that kubelets report, and statuses that wait while they do not reach the API server.
 
-use crate::controllers::nodes::NODE_NOT_READY;
-use crate::hub::Hub;
-use crate::json::items;
-use crate::json::text;
-use crate::pod::{container, container_status};
-use crate::report::{self, update_pod};
-use crate::store::Object;
+use std::sync::Arc;
+
+use objects::json::items;
+use objects::json::text;
+use objects::pod::{NODE_NOT_READY, container, container_status};
+use objects::store::Object;
 use serde_json::Value;
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The latest status of each pod that was not sent, by uid.
-#[derive(Default)]
-pub(crate) struct Unsent(Mutex<HashMap<String, Value>>);
-
-impl Unsent {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Value>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn forget(&self, uid: &str) {
-        self.lock().remove(uid);
-    }
-}
+use crate::hub::Hub;
+use crate::report::{self, update_pod};
 
 /// Changes the status of a pod, or keeps the change until the kubelet reaches the API server.
 pub(super) fn write(hub: &Hub, node: &str, pod: &Object, change: impl FnOnce(&mut Value)) {
-    let mut unsent = hub.runtime.unsent.lock();
+    let mut unsent = hub.kubelets.unsent.lock();
     let kept = unsent.remove(pod.uid());
     if hub.faults.kubelet_reaches(node) {
         update_pod(hub, pod, "kubelet", |status| {
@@ -47,7 +33,7 @@ pub(super) fn write(hub: &Hub, node: &str, pod: &Object, change: impl FnOnce(&mu
 
 /// Sends what was kept, and reports a pod as ready again that the node controller has marked.
 pub(super) fn send(hub: &Hub, pod: &Arc<Object>) {
-    let kept = hub.runtime.unsent.lock().remove(pod.uid());
+    let kept = hub.kubelets.unsent.lock().remove(pod.uid());
     let marked = |status: &Value| {
         items(&status["conditions"]).iter().any(|c| c["type"] == "Ready" && c["reason"] == NODE_NOT_READY)
     };

@@ -1,16 +1,18 @@
 //! The volumes of a pod: folders, linked at `<pod>/rootfs/<mountPath>`. A missing secret or claim is reported with the
 //! reason that a kubelet would report.
 
-use crate::hub::Hub;
-use crate::json::{entries, items, text};
-use crate::pod::container;
-use crate::store::Object;
-use base64::Engine as _;
-use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use objects::json::{entries, items, text};
+use objects::pod::container;
+use objects::store::Object;
+use serde_json::Value;
+
+use crate::hub::Hub;
 
 /// Why a container cannot start yet, as the reason and message of its waiting state.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,30 +1,30 @@
 //! One pod on a real node, from its binding to its end: prepare, start, probe, restart, terminate.
 
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+use objects::json::text;
+use objects::pod::{container, container_status, is_over};
+use objects::store::Object;
+use objects::time::{now, seconds};
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep, sleep_until};
+
 use super::logs::Logs;
 use super::probe::{self, Finding};
 use super::volumes::Blocked;
 use super::{admit, clean_up, image, pull, remove, unsent};
 use crate::faults::Part;
 use crate::hub::Hub;
-use crate::json::text;
-use crate::pod::{container, container_status, is_over};
 use crate::report::{record, set_ready};
 use crate::runtime::alive::Alive;
 use crate::runtime::process::{Launch, Launched, signal_group};
 use crate::runtime::{Sandbox, reaper};
-use crate::store::Object;
-use crate::time::{now, seconds};
-use nix::sys::signal::Signal;
-use serde_json::{Value, json};
-use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
-use std::process::ExitStatus;
-use std::sync::Arc;
-use std::time::Duration;
-use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, sleep, sleep_until};
-
-pub(super) const ERR_IMAGE_PULL: &str = "ErrImagePull";
 
 /// Why a worker stops waiting.
 enum Wake {
@@ -286,7 +286,7 @@ impl Worker<'_> {
                 Ok(ready) => return Ok(ready),
                 Err(blocked) => blocked,
             };
-            let pulling = blocked.reason == ERR_IMAGE_PULL;
+            let pulling = blocked.reason == pull::ERR_IMAGE_PULL;
             if shown.as_ref() != Some(&blocked) {
                 let image = &self.image;
                 let (reason, message) = match pulling {
@@ -327,7 +327,7 @@ impl Worker<'_> {
         }
         let what = format!("Back-off pulling image \"{}\"", self.image);
         self.event("Normal", "BackOff", &what);
-        let message = format!("{what}: {ERR_IMAGE_PULL}: {}", error.message);
+        let message = format!("{what}: {}: {}", pull::ERR_IMAGE_PULL, error.message);
         self.waits(&Blocked { reason: "ImagePullBackOff", message });
         match self.pause(pause - moment).await {
             Some(wake) => Err(wake),

@@ -1,13 +1,15 @@
 //! Kubernetes events. Equal events are counted, old ones removed.
 
-use crate::hub::Hub;
-use crate::json::text;
-use crate::store::{Key, Object};
-use crate::time::now;
-use crate::verbs::system;
-use jiff::{SignedDuration, Timestamp};
-use serde_json::json;
 use std::hash::{DefaultHasher, Hash, Hasher};
+
+use jiff::{SignedDuration, Timestamp};
+use objects::json::text;
+use objects::store::{Key, Object};
+use objects::time::now;
+use serde_json::json;
+
+use crate::hub::Hub;
+use crate::verbs::system;
 
 /// Records an event about an object.
 pub(crate) fn record(hub: &Hub, about: &Object, kind: &str, reason: &str, message: &str, component: &str) {

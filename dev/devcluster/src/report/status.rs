@@ -1,11 +1,13 @@
 //! Conditions and pod status.
 
-use crate::hub::Hub;
-use crate::store::Object;
-use crate::time::now;
-use crate::verbs::system;
-use serde_json::{Value, json};
 use std::sync::Arc;
+
+use objects::store::Object;
+use objects::time::now;
+use serde_json::{Value, json};
+
+use crate::hub::Hub;
+use crate::verbs::system;
 
 /// Sets a condition in a status. The transition time changes only with the condition's status.
 pub(crate) fn set_condition(status: &mut Value, kind: &str, holds: &str, reason: &str, message: &str) {

@@ -6,8 +6,6 @@ pub(crate) mod process;
 pub(crate) mod reaper;
 pub(crate) mod usage;
 
-use crate::node::heartbeats::Heard;
-use crate::node::unsent::Unsent;
 use addresses::Addresses;
 use alive::Alive;
 use process::Spawner;
@@ -28,8 +26,6 @@ pub(crate) struct Runtime {
     pub spawner: Arc<Spawner>,
     pub addresses: Addresses,
     pub alive: Alive,
-    pub heard: Heard,
-    pub unsent: Unsent,
     running: Mutex<HashMap<String, Sandbox>>,
     logs: Mutex<HashMap<String, watch::Sender<u64>>>,
     failed: watch::Sender<HashSet<String>>,
@@ -44,8 +40,6 @@ impl Runtime {
             data,
             spawner: Arc::new(Spawner::start()?),
             addresses: Addresses::default(),
-            heard: Heard::default(),
-            unsent: Unsent::default(),
             running: Mutex::default(),
             logs: Mutex::default(),
             failed: watch::Sender::default(),

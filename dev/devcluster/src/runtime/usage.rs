@@ -1,4 +1,4 @@
-//! What processes of pods use, from `/proc`. On other systems nothing is known.
+//! Resource usage of the processes of pods, from `/proc`. Not available on other systems.
 
 use std::collections::HashMap;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::Path;
 /// Nanoseconds of a clock tick of `/proc`: Linux reports 100 ticks a second to programs on all architectures.
 const TICK: u64 = 10_000_000;
 
-/// What a process group uses.
+/// The resource usage of a process group.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub(crate) struct GroupUsage {
     /// CPU time, with that of children that have ended.
@@ -24,7 +24,7 @@ pub(crate) struct Interface {
     pub sent_bytes: u64,
 }
 
-/// What each process group of this machine uses, by its id.
+/// The resource usage of each process group of this machine, by its id.
 pub(crate) fn groups() -> HashMap<i32, GroupUsage> {
     let page = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE).ok().flatten();
     let page = page.and_then(|size| u64::try_from(size).ok()).unwrap_or(4096);

@@ -1,18 +1,20 @@
 //! One attempt to schedule a pod: bind it, preempt others for it, or report why it does not fit.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use objects::error::Failure;
+use objects::json::{items, remove, set_default, text};
+use objects::store::{Inner, Object};
+
 use super::cache::Cache;
 use super::fit::{self, Misfit, NodeInfo, PodInfo};
 use super::{claims, preempt};
-use crate::error::Failure;
 use crate::faults::Part;
 use crate::hub::Hub;
-use crate::json::{items, remove, set_default, text};
 use crate::report::{record, set_condition, update_pod};
-use crate::store::{Inner, Object};
 use crate::verbs::delete::{Options, Preconditions};
 use crate::verbs::system;
-use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// Number of feasible nodes that are compared.
 const ENOUGH: usize = 64;

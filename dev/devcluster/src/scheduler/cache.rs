@@ -1,13 +1,15 @@
-//! What the scheduler knows: nodes with their pods, and the pods that wait.
+//! The state of the scheduler: nodes with their pods, and the pods that wait.
 
-use super::fit::{NodeInfo, PodInfo};
-use crate::json::text;
-use crate::pod::is_over;
-use crate::store::Object;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
+
+use objects::json::text;
+use objects::pod::is_over;
+use objects::store::Object;
 use tokio::time::Instant;
+
+use super::fit::{NodeInfo, PodInfo};
 
 /// As in Kubernetes by default.
 const FIRST_BACKOFF: Duration = Duration::from_secs(1);

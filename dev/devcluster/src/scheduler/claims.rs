@@ -1,18 +1,19 @@
 //! Dynamic resource allocation: a claim gets devices from the slices of one node, and may be reserved for several pods,
 //! which share the devices.
 
-use super::fit::PodInfo;
-use crate::controllers::claims::FINALIZER;
-use crate::error::Failure;
-use crate::json::{items, text};
-use crate::schema::cel;
-use crate::store::{Inner, Object};
-use crate::verbs::system;
-use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-pub(crate) const CLAIMS: &str = "resourceclaims.resource.k8s.io";
+use objects::error::Failure;
+use objects::json::{items, text};
+use objects::resource_claim::{CLAIMS, FINALIZER};
+use objects::schema::cel;
+use objects::store::{Inner, Object};
+use serde_json::{Value, json};
+
+use super::fit::PodInfo;
+use crate::verbs::system;
+
 pub(super) const SLICES: &str = "resourceslices.resource.k8s.io";
 /// The reason why a pod with claims does not fit a node.
 pub(super) const MISFIT: &str = "cannot allocate all claims";
@@ -30,7 +31,7 @@ struct Open {
     free: BTreeMap<String, Vec<Device>>,
 }
 
-/// What the claims of a pod require of its node.
+/// The requirements of a pod's claims on its node.
 #[derive(Default)]
 pub(super) struct Plan {
     /// The nodes of the allocated claims.

@@ -1,11 +1,12 @@
 //! Whether a pod fits a node: resources (including those reserved for nominated pods), selectors, affinity, taints.
 
-use crate::json::{entries, items, quantity, text, texts};
-use crate::pod::tolerates;
-use crate::store::{Key, Object};
-use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+
+use objects::json::{entries, items, quantity, text, texts};
+use objects::pod::tolerates;
+use objects::store::{Key, Object};
+use serde_json::Value;
 
 /// Amounts by resource, in thousandths. A list, because a pod has few.
 pub(super) type Amounts = Vec<(Arc<str>, i128)>;
@@ -189,7 +190,7 @@ fn selects(node: &NodeInfo, spec: &Value) -> bool {
     plain && required.as_array().is_none_or(|terms| terms.iter().any(|t| term_matches(t, node)))
 }
 
-/// What a node lacks for a pod, as the scheduler says it.
+/// Reasons why a pod does not fit a node, in the words of the scheduler.
 pub(super) fn has_room(
     node: &NodeInfo,
     used: &Amounts,

@@ -2,8 +2,8 @@
 //! waits for a change that could help. A nominated pod (`status.nominatedNodeName`) keeps its place against pods of
 //! the same or lower priority.
 //!
-//! When its watch breaks, it goes on with what it remembers and lists again later: what is gone comes first, as in
-//! client-go, and pods are tried before what is new follows.
+//! When its watch breaks, it continues with its cached state and lists again later: deletions come first, as in
+//! client-go, and pods are tried before new objects follow.
 
 mod attempt;
 mod cache;
@@ -11,18 +11,20 @@ mod claims;
 mod fit;
 mod preempt;
 
-use crate::error::Failure;
-use crate::faults::Part;
-use crate::hub::Hub;
-use crate::isolation::isolated;
-use crate::store::{Event, Feed, Inner, Key, Object, Op};
-use cache::Cache;
-pub(crate) use claims::CLAIMS;
-use fit::{NodeInfo, PodInfo};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
+
+use objects::error::Failure;
+use objects::resource_claim::CLAIMS;
+use objects::store::{Event, Feed, Inner, Key, Object, Op};
 use tokio::time::Instant;
+
+use crate::faults::Part;
+use crate::hub::Hub;
+use crate::isolation::isolated;
+use cache::Cache;
+use fit::{NodeInfo, PodInfo};
 
 /// Runs until the cluster stops.
 pub(crate) async fn run(hub: Arc<Hub>) {

@@ -1,15 +1,16 @@
 //! Create, also by an apply to an object that does not exist.
 
-use super::{Written, definition, ingest};
-use crate::admission;
-use crate::error::{Cause, Failure};
-use crate::hub::Hub;
-use crate::json::{remove, text};
-use crate::ownership::{self, Manager};
-use crate::store::{Inner, Object};
-use crate::time::now;
-use crate::write::Write;
+use objects::admission;
+use objects::error::{Cause, Failure};
+use objects::json::{remove, text};
+use objects::ownership::{self, Manager};
+use objects::store::{Inner, Object};
+use objects::time::now;
+use objects::write::Write;
 use serde_json::Value;
+
+use super::{Written, definition, ingest};
+use crate::hub::Hub;
 
 /// Creates an object.
 pub(crate) fn create(hub: &Hub, tx: &mut Inner, w: &Write<'_>, mut value: Value) -> Result<Written, Failure> {

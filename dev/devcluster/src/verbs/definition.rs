@@ -1,11 +1,12 @@
 //! A CustomResourceDefinition that is written becomes a served kind in the same step, or is refused.
 
-use crate::error::{Cause, Failure};
-use crate::hub::Hub;
-use crate::json::text;
-use crate::kinds::{DEFINITIONS, Resource, custom};
-use crate::write::Write;
+use objects::error::{Cause, Failure};
+use objects::json::text;
+use objects::kinds::{DEFINITIONS, Resource, custom};
+use objects::write::Write;
 use serde_json::Value;
+
+use crate::hub::Hub;
 
 /// The kind that a definition describes, with the definition's status set; `None` for other objects.
 pub(super) fn resource(

@@ -1,15 +1,17 @@
 //! Deletion: preconditions, grace periods, finalizers and propagation.
 
-use crate::error::Failure;
-use crate::hub::Hub;
-use crate::json::{items, text};
-use crate::kinds::{DEFINITIONS, Resource};
-use crate::store::{Inner, Key, Object};
-use crate::time::{now, seconds};
-use crate::write::Write;
+use std::sync::Arc;
+
+use objects::error::Failure;
+use objects::json::{items, text};
+use objects::kinds::{DEFINITIONS, Resource};
+use objects::store::{Inner, Key, Object};
+use objects::time::{now, seconds};
+use objects::write::Write;
 use serde::Deserialize;
 use serde_json::Value;
-use std::sync::Arc;
+
+use crate::hub::Hub;
 
 /// `DeleteOptions`, from the body and the query.
 #[derive(Deserialize, Default, Clone, Debug)]

@@ -1,10 +1,10 @@
 //! From a client's body to stored form: identity, unknown fields, types, names, validation.
 
-use crate::admission;
-use crate::error::{Cause, Failure};
-use crate::json::{entries, items, text};
-use crate::kinds::builtin;
-use crate::write::{Unknown, Write};
+use objects::admission;
+use objects::error::{Cause, Failure};
+use objects::json::{entries, items, text};
+use objects::kinds::builtin;
+use objects::write::{Unknown, Write};
 use serde_json::{Map, Value};
 
 /// Brings a client's object into stored form: identity checked, unknown fields dealt with, types right.

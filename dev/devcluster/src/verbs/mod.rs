@@ -10,8 +10,9 @@ mod strategic;
 pub(crate) mod system;
 pub(crate) mod update;
 
-use crate::store::Object;
 use std::sync::Arc;
+
+use objects::store::Object;
 
 /// The result of a write: the object, and warnings for the client.
 pub(crate) struct Written {

@@ -1,16 +1,17 @@
 //! Patches: JSON patch, merge patch, strategic merge patch and server-side apply.
 
+use objects::admission;
+use objects::error::{Cause, Failure};
+use objects::json::{remove, text};
+use objects::ownership::{self, Apply, Manager};
+use objects::store::Inner;
+use objects::time::now;
+use objects::write::Write;
+use serde_json::{Value, json};
+
 use super::update::replace;
 use super::{Written, create, ingest, strategic};
-use crate::admission;
-use crate::error::{Cause, Failure};
 use crate::hub::Hub;
-use crate::json::{remove, text};
-use crate::ownership::{self, Apply, Manager};
-use crate::store::Inner;
-use crate::time::now;
-use crate::write::Write;
-use serde_json::{Value, json};
 
 pub(crate) enum Patch {
     Json(json_patch::Patch),

@@ -1,9 +1,9 @@
 //! Strategic merge patch, for builtin kinds only: keyed lists merge by their first key; `$patch`, `$retainKeys` and
 //! `$deleteFromPrimitiveList` are directives.
 
-use crate::error::Failure;
-use crate::json::items;
-use crate::ownership::{ListKind, Shape};
+use objects::error::Failure;
+use objects::json::items;
+use objects::ownership::{ListKind, Shape};
 use serde_json::{Map, Value};
 
 /// Merges a patch into an object.

@@ -1,17 +1,19 @@
 //! Writes by the cluster's own components (scheduler, controllers, kubelet). Updates skip the rules for clients and
 //! cannot fail.
 
+use std::sync::Arc;
+
+use objects::error::Failure;
+use objects::json::text;
+use objects::kinds::builtin;
+use objects::ownership::{self, Manager, Shape};
+use objects::store::{Inner, Key, Object};
+use objects::write::Write;
+use serde_json::Value;
+
 use super::create;
 use super::delete::{self, Deleted, Options};
-use crate::error::Failure;
 use crate::hub::Hub;
-use crate::json::text;
-use crate::kinds::builtin;
-use crate::ownership::{self, Manager, Shape};
-use crate::store::{Inner, Key, Object};
-use crate::write::Write;
-use serde_json::Value;
-use std::sync::Arc;
 
 /// Creates an object.
 pub(crate) fn create(
@@ -63,7 +65,7 @@ fn put(
         return old.clone();
     }
     let by = Manager { name: manager, api_version: text(&old.value["apiVersion"]), subresource };
-    ownership::after_update(Some(&old.value), &mut new, Shape::Builtin(""), &by, &crate::time::now());
+    ownership::after_update(Some(&old.value), &mut new, Shape::Builtin(""), &by, &objects::time::now());
     tx.put(kind, new)
 }
 

@@ -1,16 +1,18 @@
 //! Replacing an object, and the last steps that all writes to an existing object share.
 
-use super::{Written, definition, delete, ingest};
-use crate::admission;
-use crate::error::{Cause, Failure};
-use crate::hub::Hub;
-use crate::json::{remove, set_or_remove, text};
-use crate::ownership::{self, Entry, Manager};
-use crate::store::{Inner, Object};
-use crate::time::now;
-use crate::write::Write;
-use serde_json::Value;
 use std::sync::Arc;
+
+use objects::admission;
+use objects::error::{Cause, Failure};
+use objects::json::{remove, set_or_remove, text};
+use objects::ownership::{self, Entry, Manager};
+use objects::store::{Inner, Object};
+use objects::time::now;
+use objects::write::Write;
+use serde_json::Value;
+
+use super::{Written, definition, delete, ingest};
+use crate::hub::Hub;
 
 /// Replaces an object (PUT).
 pub(crate) fn update(hub: &Hub, tx: &mut Inner, w: &Write<'_>, mut value: Value) -> Result<Written, Failure> {

@@ -8,13 +8,14 @@ use sqlx::{PgConnection, Postgres, Transaction};
 use super::{IdempotencyKey, Reply, in_use, missed, outcome_unknown, store};
 use crate::{audit, problem::Problem};
 
-/// What became of each write, in their order.
+/// The result of each write, in their order.
 type Outcomes = Vec<Result<Reply, Problem>>;
 
 impl IdempotencyKey {
-    /// Carries out writes of one caller (`scope`), each as [`IdempotencyKey::once`] does, in one transaction, and commits it.
-    /// `effect` gets the positions of those that were not carried out before, and returns what became of each, in their order.
-    /// What it refuses must have left nothing in the transaction. Two with the same key: the second is refused with 409.
+    /// Carries out writes of one caller (`scope`), each like [`IdempotencyKey::once`], in one transaction, and commits
+    /// it. `effect` gets the positions of the writes that were not carried out before, and returns their results in
+    /// this order. A refused write must have left nothing in the transaction. If two have the same key, the second is
+    /// refused with 409.
     ///
     /// # Errors
     /// If the transaction fails. Nothing is then carried out, or, if the connection is lost during the commit, all or nothing.

@@ -6,7 +6,7 @@
 //! `Idempotency-Replayed: true`. A failed request stores no key. If the connection to the database is lost during the commit,
 //! the answer is 503, and the same request with the same key is safe: it finds the key, or nothing of the first.
 //!
-//! Each service's schema has the table (see any `migrations/*/0001_*.sql`):
+//! Each service's schema has the table (`migrations/*/*_requests.sql`):
 //! ```sql
 //! create table idempotency_keys (
 //!     scope        text        not null,  -- who: 'ten_…', 'admin', 'service:gpu'
@@ -93,8 +93,8 @@ impl Reply {
         self
     }
 
-    /// URL of the object that the request to `path` has made. `Location` may be that of the operation that makes it, or changes one that
-    /// there was.
+    /// URL of the object that the request to `path` has created. `Location` may be the URL of an operation that creates
+    /// it or changes an existing one.
     fn created<'a>(&'a self, path: &str) -> Option<Cow<'a, str>> {
         let location = self.location.as_deref()?;
         let id = self.body.as_ref().and_then(|body| body["id"].as_str());

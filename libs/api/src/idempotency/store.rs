@@ -35,7 +35,7 @@ impl Stored {
     }
 }
 
-/// What a statement found for a key.
+/// The result of a statement for a key.
 struct Row {
     locked: bool,
     request_hash: Option<Vec<u8>>,
@@ -60,8 +60,8 @@ impl Row {
 /// Whether a key was free, and what is stored with it.
 type Found = (bool, Option<Stored>);
 
-/// Locks a key until the end of the transaction. Returns whether it was free, and what is stored with it. What another
-/// request stores at this moment may be missed: [`insert`] then fails.
+/// Locks a key until the end of the transaction. Returns whether it was free, and what is stored with it. It may miss a
+/// key that another request stores at the same time: [`insert`] then fails.
 pub(super) async fn lock(tx: &mut PgConnection, scope: &str, key: &str) -> sqlx::Result<Found> {
     let row = sqlx::query_as!(
         Row,
@@ -75,7 +75,7 @@ pub(super) async fn lock(tx: &mut PgConnection, scope: &str, key: &str) -> sqlx:
     row.fetch_one(tx).await.map(Row::into_found)
 }
 
-/// As [`lock`], of several keys, in their order.
+/// Like [`lock`], for several keys, in their order.
 pub(super) async fn lock_all(
     tx: &mut PgConnection,
     scope: &str,
@@ -120,7 +120,7 @@ pub(super) async fn insert(
     .map(drop)
 }
 
-/// As [`insert`], of several keys.
+/// Like [`insert`], for several keys.
 pub(super) async fn insert_all(
     tx: &mut PgConnection,
     scope: &str,

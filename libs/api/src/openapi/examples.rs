@@ -12,7 +12,7 @@ use crate::problem::ProblemType;
 /// Values by the name of the member (`name`), or of the schema and the member (`Tenant.name`).
 const BY_NAME: &str = include_str!("examples.json");
 
-/// What an example is for.
+/// The kind of body of an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Request,

@@ -21,6 +21,7 @@
 
 mod examples;
 mod responses;
+mod room;
 mod router;
 mod schemas;
 
@@ -40,6 +41,7 @@ use crate::{
     problem::{FieldError, ProblemDetails, ProblemType},
 };
 
+pub use room::{Room, documented, served};
 pub use router::{OpenApiRouter, merge};
 
 /// The service's part of the document's `info`.
@@ -47,7 +49,7 @@ pub use router::{OpenApiRouter, merge};
 pub struct Info {
     /// Title of the document.
     pub title: &'static str,
-    /// What the service is for, in a sentence.
+    /// The purpose of the service, in a sentence.
     pub description: &'static str,
 }
 

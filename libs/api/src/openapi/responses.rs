@@ -63,7 +63,7 @@ fn header(component: &str) -> Value {
     json!({ "$ref": format!("#/components/headers/{component}") })
 }
 
-/// Paths whose resource has an ETag, and the collections above them.
+/// Paths of resources with an ETag, and the collections above them.
 fn mutable_paths(document: &mut Value) -> BTreeSet<String> {
     let mut paths = BTreeSet::new();
     each_operation(document, |path, method, operation| {

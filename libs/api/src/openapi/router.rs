@@ -27,7 +27,7 @@ impl<S: Send + Sync + Clone + 'static> OpenApiRouter<S> {
         Self(utoipa_axum::router::OpenApiRouter::new())
     }
 
-    /// Returns a router without routes whose document begins with this one.
+    /// Returns a router without routes. Its document begins with this one.
     #[must_use]
     pub fn with_openapi(document: OpenApi) -> Self {
         Self(utoipa_axum::router::OpenApiRouter::with_openapi(document))

@@ -212,7 +212,7 @@ fn examples_are_composed_of_those_of_the_members() {
     assert_eq!(document["components"]["examples"]["NameTaken"]["value"]["status"], 409);
 }
 
-/// Types and handlers whose schemas have the names of others.
+/// Types and handlers with schemas of the same name.
 mod other {
     use super::*;
 

@@ -1,11 +1,10 @@
 //! RFC 9457 problem details: the one shape of every error response.
 //!
-//! What the caller reads (`title`, `detail`, `next`) and what happened inside (`cause`) are two things.
-//! The cause is logged once, when the problem becomes a response, and never leaves the process.
-//! Problem types are declared in the registry; a type that is not in it does not compile.
+//! The public message (`title`, `detail`, `next`) and the internal cause (`cause`) are separate. The cause is logged
+//! once, when the problem becomes a response, and never leaves the process. Problem types are declared in the registry;
+//! a type that is not in it does not compile.
 
 mod details;
-mod registry;
 
 use std::sync::Arc;
 
@@ -19,8 +18,7 @@ use sqlx::error::ErrorKind;
 
 use crate::error_chain::ErrorChain;
 
-pub use details::{FieldError, ProblemDetails};
-pub use registry::{Member, ProblemType, TYPE_BASE, reference};
+pub use ::problem::{FieldError, Invalid, Member, ProblemDetails, ProblemType, TYPE_BASE, reference};
 
 type Cause = Box<dyn std::error::Error + Send + Sync>;
 
@@ -91,7 +89,7 @@ impl Problem {
         Self::new(ProblemType::NotFound, "Nothing with this id exists here.")
     }
 
-    /// 500: our fault. The cause is logged and not shown to the caller.
+    /// 500: an internal error. The cause is logged and not shown to the caller.
     pub fn internal(cause: impl Into<Cause>) -> Self {
         Self::new(ProblemType::Internal, "The request was not carried out.").caused_by(cause)
     }
@@ -172,14 +170,20 @@ impl std::error::Error for Problem {
 /// shutdown or a crash; errors of its operating system.
 const UNAVAILABLE: [&str; 10] = ["08", "25006", "25P03", "25P04", "28", "3D", "40", "53", "57", "58"];
 
+impl From<Invalid> for Problem {
+    fn from(invalid: Invalid) -> Self {
+        Self::invalid(invalid.into_errors())
+    }
+}
+
 impl From<sqlx::Error> for Problem {
     fn from(error: sqlx::Error) -> Self {
         Arc::new(error).into()
     }
 }
 
-/// A database error that several requests share. The only mapping of database errors to problems: whatever happens to a
-/// connection is 503, so that clients retry, and what a retry does not change is 500.
+/// A database error that several requests share. The only mapping of database errors to problems: errors of the
+/// connection are 503, so that clients retry, and errors that a retry does not change are 500.
 impl From<Arc<sqlx::Error>> for Problem {
     fn from(error: Arc<sqlx::Error>) -> Self {
         use sqlx::Error::{
@@ -274,7 +278,7 @@ mod tests {
         }
     }
 
-    /// What is logged at the level of production.
+    /// Fields that are logged at the level of production.
     fn logged(problem: Problem) -> String {
         let log = Log::default();
         let writer = log.clone();

@@ -1,4 +1,4 @@
-//! Which rows to lease next: those that are due, soon due or poked, each lane within its limit.
+//! Which rows to lease next: those that are due, soon due or woken, each lane within its limit.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -30,18 +30,18 @@ impl<K: Key> Candidate<K> {
 }
 
 /// Rows to reconcile though they may not be due, oldest first, each once.
-pub(super) struct Poked<K> {
+pub(super) struct Woken<K> {
     order: VecDeque<K>,
     keys: HashSet<K>,
 }
 
-impl<K> Default for Poked<K> {
+impl<K> Default for Woken<K> {
     fn default() -> Self {
         Self { order: VecDeque::new(), keys: HashSet::new() }
     }
 }
 
-impl<K: Key> Poked<K> {
+impl<K: Key> Woken<K> {
     pub(super) fn push(&mut self, key: K) {
         if self.keys.insert(key) {
             self.order.push_back(key);
@@ -72,7 +72,7 @@ impl<K: Key> Poked<K> {
     }
 }
 
-/// What a read of the queue has found.
+/// The result of a read of the queue.
 pub(super) struct Selected<K> {
     /// Rows of full lanes were not read.
     pub(super) some_unread: bool,
@@ -109,26 +109,26 @@ impl<K: Key> Queue<K> {
         &self,
         running: &Running<K>,
         free: usize,
-        poked: &HashSet<K>,
+        woken: &HashSet<K>,
     ) -> sqlx::Result<Selected<K>> {
         let full = running.full_lanes(self.0.settings.lane_concurrency);
         let most = free.saturating_mul(ROWS_PER_SLOT);
-        let candidates = self.candidates(&full, most, poked).await?;
+        let candidates = self.candidates(&full, most, woken).await?;
         let is_cut_off = candidates.len() >= most;
         let due = candidates.iter().filter(|row| row.is_due());
         let chosen = choose(due, running, free, self.0.settings.lane_concurrency);
-        let leased = self.take(&chosen, poked).await?;
+        let leased = self.take(&chosen, woken).await?;
         let due = candidates.iter().filter(|row| row.is_due()).count();
         let room_left = is_cut_off && due > chosen.len() && chosen.len() < free;
         Ok(Selected { some_unread: !full.is_empty(), room_left, candidates, chosen, leased })
     }
 
-    /// Up to `most` rows that are due or soon due, of lanes that are not full, and poked ones.
+    /// Up to `most` rows that are due or soon due, of lanes that are not full, and woken ones.
     async fn candidates(
         &self,
         full: &[String],
         most: usize,
-        poked: &HashSet<K>,
+        woken: &HashSet<K>,
     ) -> sqlx::Result<Vec<Candidate<K>>> {
         let Table { name, lane, .. } = self.0.table;
         let settings = &self.0.settings;
@@ -143,15 +143,15 @@ impl<K: Key> Queue<K> {
             .bind(settings.poll.as_secs_f64())
             .bind(full)
             .bind(i64::try_from(most).unwrap_or(i64::MAX))
-            .fetch_all(&self.0.db.worker)
+            .fetch_all(&self.0.db.0.worker)
             .await?;
-        if !poked.is_empty() {
+        if !woken.is_empty() {
             let sql = format!(
                 "select q.id, {lane} as lane, 0::float8 as due_in from {name} q
                  where q.id = any($1) and (q.lease_until is null or q.lease_until <= now())"
             );
-            let keys: Vec<K> = poked.iter().copied().collect();
-            let found = sqlx::query(AssertSqlSafe(sql)).bind(keys).fetch_all(&self.0.db.worker).await?;
+            let keys: Vec<K> = woken.iter().copied().collect();
+            let found = sqlx::query(AssertSqlSafe(sql)).bind(keys).fetch_all(&self.0.db.0.worker).await?;
             rows.splice(0..0, found);
         }
         rows.iter().map(Candidate::read).collect()
@@ -160,7 +160,7 @@ impl<K: Key> Queue<K> {
     pub(super) async fn take(
         &self,
         chosen: &[Candidate<K>],
-        poked: &HashSet<K>,
+        woken: &HashSet<K>,
     ) -> sqlx::Result<Vec<Leased<K>>> {
         if chosen.is_empty() {
             return Ok(Vec::new());
@@ -178,10 +178,10 @@ impl<K: Key> Queue<K> {
         );
         let rows: Vec<(K, i32, bool)> = sqlx::query_as(AssertSqlSafe(sql))
             .bind(chosen.iter().map(|row| row.key).collect::<Vec<_>>())
-            .bind(poked.iter().copied().collect::<Vec<_>>())
+            .bind(woken.iter().copied().collect::<Vec<_>>())
             .bind(self.0.owner)
             .bind(self.0.settings.lease.as_secs_f64())
-            .fetch_all(&self.0.db.worker)
+            .fetch_all(&self.0.db.0.worker)
             .await?;
         let leased =
             |(key, failures, due)| Leased { key, failures, due, table: self.0.table, owner: self.0.owner };
@@ -282,17 +282,17 @@ mod tests {
     }
 
     #[test]
-    fn poked_rows_are_taken_in_order_and_running_ones_once_more_afterwards() {
+    fn woken_rows_are_taken_in_order_and_running_ones_once_more_afterwards() {
         let rows = [row("uk", 0.0), row("uk", 0.0), row("uk", 0.0), row("uk", 0.0)];
         let mut running = running(&rows[..1]);
-        let mut poked = Poked::default();
-        poked.extend(keys(&rows));
-        poked.extend(keys(&rows));
-        assert_eq!(poked.take(2, &mut running), HashSet::from([rows[1].key, rows[2].key]));
+        let mut woken = Woken::default();
+        woken.extend(keys(&rows));
+        woken.extend(keys(&rows));
+        assert_eq!(woken.take(2, &mut running), HashSet::from([rows[1].key, rows[2].key]));
         assert_eq!(running.again, HashSet::from([rows[0].key]));
-        assert!(!poked.is_empty());
-        poked.push(rows[1].key);
-        assert_eq!(poked.take(9, &mut running), HashSet::from([rows[3].key, rows[1].key]));
-        assert!(poked.is_empty());
+        assert!(!woken.is_empty());
+        woken.push(rows[1].key);
+        assert_eq!(woken.take(9, &mut running), HashSet::from([rows[3].key, rows[1].key]));
+        assert!(woken.is_empty());
     }
 }

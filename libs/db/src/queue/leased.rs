@@ -15,7 +15,7 @@ pub struct Leased<K> {
     pub key: K,
     /// Failed reconciles in a row before this one.
     pub failures: i32,
-    /// Whether the row was due; false if it was only poked.
+    /// Whether the row was due; false if it was only woken.
     pub due: bool,
     pub(super) table: Table,
     pub(super) owner: Uuid,
@@ -71,7 +71,7 @@ impl<K: Key> Leased<K> {
             .bind(self.key)
             .bind(self.owner)
             .bind(lease.as_secs_f64())
-            .execute(&db.worker)
+            .execute(&db.0.worker)
             .await
             .map(|done| done.rows_affected() == 1)
     }

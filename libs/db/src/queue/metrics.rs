@@ -58,7 +58,7 @@ impl QueueMetrics {
         );
         registry.register(
             "queue_oldest_due_seconds",
-            "How long the row that has waited longest is due",
+            "How long the oldest due row has waited",
             &["queue"],
             own.oldest.clone(),
         );
@@ -110,7 +110,8 @@ impl<K: Key> Queue<K> {
         }
     }
 
-    /// Measures how many rows are due, and for how long. What the last read has shown to be empty is not read for that.
+    /// Measures how many rows are due, and for how long. A queue that the last read found empty is not read again for
+    /// that.
     async fn measure(&self) {
         let is_empty = self.0.is_empty.load(Ordering::Relaxed);
         let backlog = if is_empty { Ok((0, 0.0)) } else { self.backlog().await };
@@ -136,6 +137,6 @@ impl<K: Key> Queue<K> {
                    order by coalesce(lease_until, wake_at) limit $1) oldest",
             self.0.table.name
         );
-        sqlx::query_as(AssertSqlSafe(sql)).bind(MOST_COUNTED).fetch_one(&self.0.db.worker).await
+        sqlx::query_as(AssertSqlSafe(sql)).bind(MOST_COUNTED).fetch_one(&self.0.db.0.worker).await
     }
 }

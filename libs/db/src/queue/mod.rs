@@ -35,7 +35,7 @@ use std::{
 };
 
 use backon::{BackoffBuilder, ExponentialBuilder};
-use service::{Health, Metrics, Workers, health::QueueHealth};
+use service::{Duty, Health, Metrics, Task, health::QueueHealth};
 use sqlx::{AssertSqlSafe, Decode, Encode, PgConnection, Postgres, Type, postgres::PgHasArrayType};
 use tokio::sync::Notify;
 use uuid::Uuid;
@@ -43,7 +43,7 @@ use uuid::Uuid;
 pub use self::leased::Leased;
 pub(crate) use self::metrics::QueueMetrics;
 use self::{
-    candidates::{Candidate, Poked},
+    candidates::{Candidate, Woken},
     metrics::TableMetrics,
 };
 use crate::Db;
@@ -121,9 +121,9 @@ pub const HEAL: Duration = Duration::from_secs(60);
 /// Limits of a queue.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Rows reconciled at a time.
+    /// Maximum number of rows reconciled at the same time.
     pub concurrency: usize,
-    /// Rows of one lane reconciled at a time.
+    /// Maximum number of rows of one lane reconciled at the same time.
     pub lane_concurrency: usize,
     /// How long a lease lasts unless it is renewed. After a crash the row waits this long.
     pub lease: Duration,
@@ -189,7 +189,7 @@ struct Inner<K> {
     table: Table,
     settings: Settings,
     owner: Uuid,
-    poked: Mutex<Poked<K>>,
+    woken: Mutex<Woken<K>>,
     /// Due rows are to be read.
     nudge: Notify,
     /// The last read has found no row that is due, or will be before the next read.
@@ -208,7 +208,7 @@ impl<K: Key> Queue<K> {
             table,
             settings,
             owner: Uuid::now_v7(),
-            poked: Mutex::default(),
+            woken: Mutex::default(),
             nudge: Notify::new(),
             is_empty: AtomicBool::new(false),
             metrics: metrics.shared(QueueMetrics::register).of(table.name),
@@ -218,12 +218,12 @@ impl<K: Key> Queue<K> {
 
     /// Reconciles the row soon, in this process and without a write. For events that every replica receives: a
     /// row that another replica has leased is left to it.
-    pub fn poke(&self, key: K) {
-        lock(&self.0.poked).push(key);
+    pub fn wake(&self, key: K) {
+        lock(&self.0.woken).push(key);
         self.0.nudge.notify_one();
     }
 
-    /// Leases a row, due or not, for a caller that reconciles and releases it without [`Queue::start`]. Nothing renews
+    /// Leases a row, due or not, for a caller that reconciles and releases it without [`Queue::tasks`]. Nothing renews
     /// the lease. None if the row is leased or does not exist.
     ///
     /// # Errors
@@ -233,25 +233,23 @@ impl<K: Key> Queue<K> {
         Ok(self.take(&[row], &HashSet::from([key])).await?.pop())
     }
 
-    /// Starts the workers `<name>.queue` and `<name>.listen`. `reconcile` is called for one row at a time per row.
-    pub fn start<R>(
+    /// The tasks that reconcile due rows, and follow the notifications of new ones. `reconcile` is called for one row at a time
+    /// per row.
+    pub fn tasks<R>(
         &self,
-        workers: &Workers,
-        name: &str,
+        owner: &str,
         reconcile: impl Fn(Leased<K>) -> R + Clone + Send + Sync + 'static,
-    ) where
+    ) -> [Task; 2]
+    where
         R: Future<Output = anyhow::Result<Outcome>> + Send + 'static,
     {
-        let queue = self.clone();
-        workers.spawn(format!("{name}.queue"), move |stop| {
-            let (queue, reconcile) = (queue.clone(), reconcile.clone());
-            async move { queue.run(stop, reconcile).await }
-        });
-        let queue = self.clone();
-        workers.spawn(format!("{name}.listen"), move |stop| {
-            let queue = queue.clone();
-            async move { stop.run_until_cancelled(queue.listen()).await.unwrap_or(Ok(())) }
-        });
+        [
+            Task::until_stop(owner, Duty::Reconcile, self, move |queue, stop| {
+                let reconcile = reconcile.clone();
+                async move { queue.run(stop, reconcile).await }
+            }),
+            Task::new(owner, Duty::Follow, self, |queue| async move { queue.listen().await }),
+        ]
     }
 
     async fn listen(&self) -> anyhow::Result<()> {

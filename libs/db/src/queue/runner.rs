@@ -8,7 +8,7 @@ use std::{
 };
 
 use futures::FutureExt;
-use service::workers::panic_message;
+use service::panic_message;
 use tokio::{
     task::{JoinError, JoinSet},
     time::{Instant, sleep_until},
@@ -24,7 +24,7 @@ use super::{
 };
 use crate::lease;
 
-/// What filling the free slots has shown.
+/// The result of filling the free slots.
 struct Filled {
     /// More rows may be due than there were slots for.
     limited: bool,
@@ -45,7 +45,7 @@ impl<K: Key> Queue<K> {
         let (mut check, mut limited, mut deadline) = (true, false, Instant::now());
         let mut measuring = std::pin::pin!(self.measure_regularly());
         while !stop.is_cancelled() {
-            if check || !lock(&self.0.poked).is_empty() {
+            if check || !lock(&self.0.woken).is_empty() {
                 let filled = self.fill(&mut running, &reconcile).await.unwrap_or_else(|error| {
                     tracing::warn!(queue = self.0.table.name, %error, "cannot read due rows");
                     Filled { limited: false, next: self.0.settings.poll }
@@ -80,7 +80,7 @@ impl<K: Key> Queue<K> {
         running.lanes.remove(key);
         self.report(running);
         if running.again.remove(key) {
-            lock(&self.0.poked).push(*key);
+            lock(&self.0.woken).push(*key);
         }
         *due_in
     }
@@ -103,13 +103,13 @@ impl<K: Key> Queue<K> {
         if free == 0 {
             return Ok(Filled { limited: true, next: settings.poll });
         }
-        let poked = lock(&self.0.poked).take(free.saturating_mul(ROWS_PER_SLOT), running);
+        let woken = lock(&self.0.woken).take(free.saturating_mul(ROWS_PER_SLOT), running);
         let asked = Instant::now();
-        let result = self.select(running, free, &poked).await;
+        let result = self.select(running, free, &woken).await;
         let selected = match result {
             Ok(selected) => selected,
             Err(error) => {
-                lock(&self.0.poked).extend(poked);
+                lock(&self.0.woken).extend(woken);
                 return Err(error);
             }
         };
@@ -119,9 +119,9 @@ impl<K: Key> Queue<K> {
             .is_empty
             .store(candidates.is_empty() && running.lanes.is_empty() && !limited, Ordering::Relaxed);
         let leased_keys: HashSet<K> = leased.iter().map(|leased| leased.key).collect();
-        // poked rows that are leased elsewhere or gone are dropped; those that found no room stay
-        let left = candidates.iter().map(|row| row.key).filter(|key| poked.contains(key));
-        lock(&self.0.poked).extend(left.filter(|key| !leased_keys.contains(key)));
+        // woken rows that are leased elsewhere or gone are dropped; those that found no room stay
+        let left = candidates.iter().map(|row| row.key).filter(|key| woken.contains(key));
+        lock(&self.0.woken).extend(left.filter(|key| !leased_keys.contains(key)));
         for leased in leased {
             let lane = chosen.iter().find(|row| row.key == leased.key).map(|row| row.lane.clone());
             running.lanes.insert(leased.key, lane.unwrap_or_default());
@@ -172,7 +172,7 @@ impl<K: Key> Queue<K> {
     /// Ends the lease. Returns when the row is due, if it is enqueued.
     async fn release(&self, leased: Leased<K>, after: Option<Duration>, failures: i32) -> Option<Duration> {
         let released = async {
-            let mut conn = self.0.db.worker.acquire().await?;
+            let mut conn = self.0.db.0.worker.acquire().await?;
             leased.end(&mut conn, after, failures).await
         };
         match released.await {

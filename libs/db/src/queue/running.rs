@@ -13,7 +13,7 @@ use super::Key;
 pub(super) struct Running<K> {
     pub(super) tasks: JoinSet<Ended<K>>,
     pub(super) lanes: HashMap<K, String>,
-    /// Rows that were poked meanwhile.
+    /// Rows that were woken meanwhile.
     pub(super) again: HashSet<K>,
 }
 

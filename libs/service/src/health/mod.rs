@@ -1,5 +1,5 @@
-//! What a process knows about its own health beyond [`crate::Front`]'s readiness check: the dependencies that it calls and the
-//! queues that it works on. Parts of a process register theirs; `/statusz` reports all of it, for the platform's health.
+//! The health of a process beyond [`crate::Front`]'s readiness check: the dependencies that it calls and the queues
+//! that it works on. Parts of a process register theirs; `/statusz` reports them for the platform's health.
 //!
 //! Dependencies are called when the report is read, in parallel and within [`TIMEOUT`]; a report of the last second is
 //! reused. Texts of errors pass [`redact`] before they are kept.
@@ -10,11 +10,10 @@ mod report;
 use std::{
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
-    time::{Duration, SystemTime},
+    time::Duration,
 };
 
 use futures::future::join_all;
-use jiff::Timestamp;
 use tokio::time::Instant;
 
 pub(crate) use report::Parts;
@@ -202,11 +201,6 @@ pub fn cause(error: &(dyn std::error::Error + 'static)) -> String {
 /// To a hundredth: what is below changes with each call and means nothing.
 fn milliseconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 100_000.0).round() / 100.0
-}
-
-/// The present time; the epoch if the clock is before it.
-pub(crate) fn now() -> Timestamp {
-    Timestamp::try_from(SystemTime::now()).unwrap_or_default()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

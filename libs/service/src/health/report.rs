@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::redact::redact;
+use crate::clock::now;
 
 /// Lag from which on a process counts as degraded, in seconds.
 const LATE: f64 = 60.0;
@@ -72,7 +73,7 @@ pub struct LastError {
 
 impl LastError {
     pub(crate) fn now(message: &str) -> Self {
-        Self { message: redact(message), at: super::now() }
+        Self { message: redact(message), at: now() }
     }
 }
 
@@ -98,7 +99,7 @@ pub struct Worker {
     pub name: String,
     /// Whether it runs.
     pub state: WorkerState,
-    /// Of a periodic worker: seconds by which its next success is late. 0 of others.
+    /// For a periodic worker: seconds by which its next success is late. 0 for others.
     pub lag_seconds: f64,
     /// Failures and failed rounds since the process started.
     pub failures: u64,
@@ -229,7 +230,7 @@ mod tests {
     }
 
     fn worker(state: WorkerState, lag_seconds: f64, at: i64) -> Worker {
-        Worker { name: "gpu.watch".into(), state, lag_seconds, failures: 1, last_error: error(at) }
+        Worker { name: "gpu.units.follow".into(), state, lag_seconds, failures: 1, last_error: error(at) }
     }
 
     #[test]
@@ -247,7 +248,7 @@ mod tests {
             (
                 Parts { workers: vec![worker(WorkerState::Failing, 0.0, 1)], ..parts() },
                 HealthState::Degraded,
-                Some("gpu.watch fails"),
+                Some("gpu.units.follow fails"),
             ),
             (Parts { queues: vec![queue(59.0)], ..parts() }, HealthState::Ok, None),
             (

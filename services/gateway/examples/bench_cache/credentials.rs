@@ -28,8 +28,7 @@ pub(crate) async fn run(args: &Args, store: &Valkey, kept: Kept) -> usize {
         let key = ApiKeyId::new();
         let claims = signer.claims(Some((TenantId::new(), Role::Member)), false);
         let claims = auth::Claims { sid: Some(session_of(key)), key: Some(key), ..claims };
-        let grant =
-            json!({ "access_token": signer.sign(&claims), "expires_in": 300, "requests_per_second": null });
+        let grant = json!({ "access_token": signer.sign(&claims), "expires_in": 300, "requests_per_second": null, "creators": [] });
         Json::<Value>(grant)
     };
     let ready = || axum::routing::get(|| async { "ready" });
@@ -55,13 +54,7 @@ pub(crate) async fn run(args: &Args, store: &Valkey, kept: Kept) -> usize {
             public_url: format!("http://{address}").parse().unwrap(),
             apps: Apps::default(),
             auth: issuer.config(),
-            services: Services {
-                identity: url.clone(),
-                stock: url.clone(),
-                gpu: url.clone(),
-                storage: url.clone(),
-                jobs: url.clone(),
-            },
+            services: Services::new(|_| url.clone()),
             modules: [].into(),
             gpu_token: "none".into(),
             cookie_keys: vec![CookieKey { id: "1".to_owned(), key: ("A".repeat(43) + "=").into() }],

@@ -8,9 +8,9 @@ use atelier_jobs::{
     WebhooksConfig,
 };
 use auth::Role;
-use clients::Endpoint;
 use futures::future::join_all;
 use ids::TenantId;
+use peer::Endpoint;
 use serde_json::{Value, json};
 use service::Process;
 use testkit::{Client, Issuer, Valkey};
@@ -100,7 +100,7 @@ pub(crate) async fn run(args: &Args, store: &Valkey, kept: Kept, reports: bool) 
         let parameters = json!({ "prompt": n.to_string() });
         let job = json!({ "application": "stable-diffusion", "method": "txt2img", "parameters": parameters });
         let _ = member.post("/v1/jobs", job).await.expect(202);
-        let session = door.post("/worker/v1/register", Value::Null).await.expect(200).body["session"].clone();
+        let session = door.post("/worker/v1/register", json!({})).await.expect(200).body["session"].clone();
         loop {
             let body = json!({ "session": session, "running": null, "wait_seconds": 20 });
             let answer = door.post("/worker/v1/poll", body).await.expect(200);

@@ -117,13 +117,7 @@ impl Gateway {
             public_url: format!("http://{}", self.listen).parse().unwrap(),
             apps: Apps::default(),
             auth: Issuer::config_of(&self.issuer),
-            services: Services {
-                identity: upstream.clone(),
-                stock: upstream.clone(),
-                gpu: upstream.clone(),
-                storage: upstream.clone(),
-                jobs: upstream,
-            },
+            services: Services::new(|_| upstream.clone()),
             modules: [].into(),
             gpu_token: "none".into(),
             cookie_keys: vec![CookieKey {

@@ -8,7 +8,8 @@ use axum::http::{HeaderMap, Method};
 /// The rank of a request, the most urgent first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Class {
-    /// Ends something that costs or harms: stop, cancel, delete, sign out; what administrators do; a look at a job.
+    /// Requests that end costs or harm (stop, cancel, delete, sign out), requests of administrators, and reads of a
+    /// job.
     Urgent,
     Ordinary,
     /// May wait: history, statistics.

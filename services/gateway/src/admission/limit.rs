@@ -10,11 +10,11 @@ use axum::http::request::Parts;
 use service::RouteName;
 use tokio::time::Instant;
 
-/// A service with so few requests has little to do.
+/// A service with at most this many requests has little to do.
 const SMALLEST: f64 = 4.0;
 const LARGEST: f64 = 1024.0;
 const INITIAL: f64 = 32.0;
-/// Part of a new sample in the time that a route takes by itself.
+/// Weight of a new sample in the unloaded latency of a route.
 const LEARNING: f64 = 0.05;
 /// Shorter times differ by chance.
 const SHORTEST: f64 = 0.000_5;
@@ -38,7 +38,7 @@ impl Work {
     #[cfg(test)]
     pub(super) const TEST: Self = Self { is_read: true, template: "/v1/instances" };
 
-    /// Returns none for a request that waits for news (`wait_seconds`): its time says nothing about the service.
+    /// Returns none for a long poll (`wait_seconds`): its duration does not depend on the load of the service.
     pub(crate) fn of(request: &Parts) -> Option<Self> {
         let waits = request.uri.query().is_some_and(|query| query.contains("wait_seconds="));
         let template = request.extensions.get::<RouteName>().map_or("none", |name| name.0);
@@ -49,7 +49,7 @@ impl Work {
 /// The limit of one service.
 pub(super) struct AdaptiveLimit {
     limit: f64,
-    /// Seconds that each route takes by itself.
+    /// Unloaded latency of each route, in seconds.
     alone: HashMap<Work, f64>,
     window: Option<Window>,
 }

@@ -1,5 +1,4 @@
-//! Admission of requests to a service: how many it works on at a time, and who is next when it works on as many as it
-//! can.
+//! Admission of requests to a service: how many it works on at the same time, and which request is next at the limit.
 //!
 //! Each service has a [`Gate`]. It admits requests up to a limit that follows the service's own latency ([`limit`]).
 //! Further requests wait in a queue that is fair between tenants and ranks urgent requests before others ([`queue`]); a
@@ -32,7 +31,7 @@ const MOST_WAITING: usize = 4096;
 /// Requests of one tenant that wait for one service.
 const MOST_WAITING_OF_TENANT: usize = 256;
 
-/// Whose share of a service a request takes.
+/// The share of a service to which a request belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Share {
     /// Members of a tenant.
@@ -50,7 +49,7 @@ pub(crate) enum Shed {
     TimedOut,
 }
 
-/// What a service has to do.
+/// The work of a service.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Load {
     /// Requests at the service.
@@ -139,7 +138,7 @@ impl Gate {
         }
     }
 
-    /// Lets requests enter that wait, as long as there is room.
+    /// Admits waiting requests while there is room.
     fn admit(&self) {
         loop {
             let mut state = self.lock();

@@ -1,4 +1,4 @@
-//! How many requests one share has at a service while others have some, found from what the others notice.
+//! The limit of one share's requests at a service while others have some, found from the latency of the others.
 //!
 //! The limit of the service ([`super::limit`]) lets requests take up to twice as long as they would by themselves, whoever sends them. Here,
 //! requests of a share that has no more at the service than the others together are compared with what the same share's requests took
@@ -26,15 +26,15 @@ const SHORTEST: f64 = 0.001;
 /// A window of samples ends after this time, with enough samples.
 const WINDOW: Duration = Duration::from_millis(100);
 const SAMPLES: u32 = 5;
-/// Part of a new sample in the time that a request takes by itself.
+/// Weight of a new sample in the unloaded latency of a request.
 const LEARNING: f64 = 0.1;
-/// Times that are remembered. If there are more, all are learned anew.
+/// Maximum number of latencies. If there are more, all are measured again.
 const REMEMBERED: usize = 20_000;
 
 /// The requests at the service when one began or when it ended, whichever were more.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Company {
-    /// Of the same share, itself included.
+    /// Requests of the same share, including this one.
     pub(super) own: usize,
     pub(super) others: usize,
 }
@@ -52,7 +52,7 @@ impl Company {
 /// The limit of each share.
 pub(super) struct Neighbours {
     most: f64,
-    /// Seconds that requests of a share take by themselves.
+    /// Unloaded latency of requests of a share, in seconds.
     alone: HashMap<(Share, Work), f64>,
     window: Option<Window>,
     /// The last request, and the last one of another share.

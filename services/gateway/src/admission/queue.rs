@@ -15,7 +15,7 @@ pub(super) struct Ticket(u64);
 /// The queue.
 pub(super) struct FairQueue<T> {
     classes: [OfClass<T>; 3],
-    /// What each class has been served too little, in weights.
+    /// The deficit of each class, in weights.
     credits: [i64; 3],
     /// Number of the next ticket or turn.
     next: u64,

@@ -16,13 +16,13 @@ pub(crate) use language::Language;
 
 const TEMPLATE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("style.css");
-/// Reloads the page once what it says is no longer so.
+/// Reloads the page when its content is out of date.
 const FOLLOW: &str = include_str!("follow.js");
-/// Sends the form of the page once somebody looks at it.
+/// Sends the form of the page once the page is visible.
 const SUBMIT: &str = include_str!("submit.js");
 
 static POLICY: LazyLock<String> = LazyLock::new(|| policy(FOLLOW, "'none'"));
-/// Of a page with a form.
+/// The policy of a page with a form.
 static FORM_POLICY: LazyLock<String> = LazyLock::new(|| policy(SUBMIT, "'self'"));
 
 fn policy(script: &str, forms: &str) -> String {
@@ -186,7 +186,7 @@ impl IntoResponse for Page<'_> {
     }
 }
 
-/// Fills the template in one pass: what is put in is not read again.
+/// Fills the template in one pass: inserted text is not expanded again.
 fn fill(values: &[(&str, &str)]) -> String {
     let mut parts = TEMPLATE.split("{{");
     let mut html = parts.next().unwrap_or_default().to_owned();

@@ -1,12 +1,12 @@
-//! The worker `gateway.activity`: tells the gpu service which instances have connections through this replica, so that no
-//! instance in use is stopped as idle. What the gpu service has not heard is told again.
+//! Tells the gpu service which instances have connections through this replica, so that
+//! no instance in use is stopped as idle. A report that failed is sent again.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use activity::{Activity, Tracker};
 use api::ErrorChain;
-use clients::gpu::{ActivityReport, Client, ReportedActivity};
-use service::Workers;
+use gpu_api::{ActivityReport, Client, ReportedActivity};
+use service::{Duty, Task};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -30,15 +30,11 @@ impl Reporter {
         Self { gpu, tracker, period, id: ids::OperationId::new().to_string() }
     }
 
-    pub(crate) fn start(self, workers: &Workers) {
-        let reporter = std::sync::Arc::new(self);
-        workers.spawn("gateway.activity", move |stop| {
-            let reporter = std::sync::Arc::clone(&reporter);
-            async move {
-                reporter.run(stop).await;
-                Ok(())
-            }
-        });
+    pub(crate) fn task(self) -> Task {
+        Task::until_stop("activity", Duty::Housekeeping, &Arc::new(self), |reporter, stop| async move {
+            reporter.run(stop).await;
+            Ok(())
+        })
     }
 
     async fn run(&self, stop: CancellationToken) {
@@ -63,7 +59,7 @@ impl Reporter {
         }
     }
 
-    async fn report(&self, has_ended: bool) -> Result<(), clients::Error> {
+    async fn report(&self, has_ended: bool) -> Result<(), peer::Error> {
         let activities = self.tracker.activities();
         let mut rest = activities.as_slice();
         loop {

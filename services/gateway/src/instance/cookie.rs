@@ -4,17 +4,28 @@ use anyhow::Context;
 use auth::Grant;
 use axum::http::{HeaderMap, HeaderValue, header};
 use base64::{Engine, engine::general_purpose::STANDARD};
-use clients::gpu::HostLabel;
+use gpu_api::HostLabel;
 use ids::{InstanceId, SessionId, ShareLinkId, TenantId, UserId};
 use jiff::Timestamp;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, decode_header, encode};
-use secrecy::ExposeSecret;
+use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 
-use crate::{config::CookieKey, error::Error};
+use crate::refusal::Refusal;
+
+/// A key that signs cookies.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CookieKey {
+    /// Name of the key, stored in the cookie.
+    pub id: String,
+    /// At least 32 random bytes in base64.
+    pub key: SecretString,
+}
 
 /// How long a session lasts, in seconds.
 const LIFE: i64 = 8 * 3600;
+const _: () = assert!(LIFE.cast_unsigned() < auth::RETENTION.as_secs(), "no cookie outlives its revocation");
 const AUDIENCE: &str = "atelier-instance";
 /// With `https`: browsers accept a cookie with this prefix only from its own host and only for it.
 const SECURE_NAME: &str = "__Host-atelier";
@@ -55,8 +66,8 @@ pub(super) struct Share {
 }
 
 impl Session {
-    /// Returns the rights on which the cookie depends, as far as they can be revoked: those of its user or of the user who
-    /// created the link, and those of the person who opened it.
+    /// Returns the revocable rights on which the cookie depends: those of its user or of the user who created the link,
+    /// and those of the person who opened it.
     pub(super) fn grants(&self) -> (Grant, Option<Grant>) {
         let own = Grant {
             user: self.user,
@@ -147,7 +158,7 @@ impl Cookies {
     ///
     /// # Errors
     /// If the token cannot be signed.
-    pub(super) fn set(&self, session: Session, now: Timestamp) -> Result<HeaderValue, Error> {
+    pub(super) fn set(&self, session: Session, now: Timestamp) -> Result<HeaderValue, Refusal> {
         let now = now.as_second();
         let life = session.share.map_or(LIFE, |share| LIFE.min(share.expires_at.as_second() - now));
         let claims = Claims {
@@ -163,11 +174,10 @@ impl Cookies {
             exp: now + life,
         };
         let header = Header { kid: Some(self.signing_key_id.clone()), ..Header::new(Algorithm::HS256) };
-        let token =
-            encode(&header, &claims, &self.signing_key).map_err(|error| Error::Internal(error.into()))?;
+        let token = encode(&header, &claims, &self.signing_key).map_err(Refusal::internal)?;
         let secure = if self.secure { "; Secure" } else { "" };
         let text = format!("{}={token}; Path=/; Max-Age={life}; HttpOnly; SameSite=Lax{secure}", self.name());
-        HeaderValue::from_str(&text).map_err(|error| Error::Internal(error.into()))
+        HeaderValue::from_str(&text).map_err(Refusal::internal)
     }
 
     /// Returns the session for `host` among the request's cookies. Several may have our name (see the parent

@@ -8,7 +8,7 @@ use axum::{
     http::{Method, header},
     response::Response,
 };
-use clients::gpu::HostLabel;
+use gpu_api::HostLabel;
 use ids::TenantId;
 
 use super::{
@@ -21,9 +21,9 @@ use super::{
 use crate::{
     concurrency::Slot,
     connection_info::ConnectionInfo,
-    error::Error,
     headers,
     proxy::{self, Via},
+    refusal::Refusal,
 };
 
 impl Instances {
@@ -36,7 +36,7 @@ impl Instances {
         connection: &ConnectionInfo,
         mut request: Request,
         session: Option<Session>,
-    ) -> Result<Response, Error> {
+    ) -> Result<Response, Refusal> {
         let Some(address) = &route.address else {
             self.metrics.count(Outcome::NotRunning);
             return Ok(self.notice(Notice::of(route), request.headers()));
@@ -44,17 +44,17 @@ impl Instances {
         let reader = Reader::of(request.headers());
         // without a cookie, a cross-origin request gains nothing
         if route.sign_in && !is_same_origin(&request, connection) {
-            return Err(Error::CrossOrigin);
+            return Err(Refusal::cross_origin());
         }
-        let slot = Arc::new(self.under_way.take(route.tenant_id).ok_or(Error::TooManyAtATime)?);
+        let slot = Arc::new(self.under_way.take(route.tenant_id).ok_or_else(Refusal::too_many_at_a_time)?);
         self.cookies.remove(request.headers_mut());
-        headers::strip_tokens_of(request.headers_mut(), &self.state.config.auth.issuer);
+        headers::strip_tokens_of(request.headers_mut(), &self.parts.issuer);
         let copy = repeatable(&request);
         let mut sent = self.send(route, address, request, connection, session, &slot).await;
         if let Err(Failed::Over | Failed::Proxy(proxy::Error::Connect(_))) = &sent {
-            self.routes.forget(label).await;
+            self.parts.routes.forget(label).await;
             if let Some(copy) = copy
-                && let Some(now) = self.routes.find(host, label).await.ok().flatten()
+                && let Some(now) = self.parts.routes.find(host, label).await.ok().flatten()
                 && now.instance_id == route.instance_id
                 && now.tenant_id == route.tenant_id
             {
@@ -86,7 +86,7 @@ impl Instances {
         let chain = api::ErrorChain(&error);
         tracing::info!(instance.id = %route.instance_id, error = %chain, "instance unreachable");
         match error {
-            proxy::Error::NotForwardable => Err(Error::NotForwardable),
+            error @ proxy::Error::NotForwardable => Err(error.problem("instance").into()),
             proxy::Error::Connect(_) => {
                 self.metrics.count(Outcome::NotResponding);
                 Ok(self.notice_for(Notice::NotResponding, reader))
@@ -109,7 +109,7 @@ impl Instances {
         slot: &Arc<Slot<TenantId>>,
     ) -> Result<Response, Failed> {
         // open for as long as the request, its response or the switched connection
-        let open = (self.state.activity.open(route.instance_id), Arc::clone(slot));
+        let open = (self.parts.activity.open(route.instance_id), Arc::clone(slot));
         let ended = || {
             let (revoked, over, open) = (self.revoked(route, session), route.over(), open.clone());
             async move {
@@ -121,7 +121,7 @@ impl Instances {
             }
         };
         tokio::select! {
-            sent = self.state.proxy.send(request, address, Via::Pool, connection, None, ended()) => {
+            sent = self.parts.proxy.send(request, address, Via::Pool, connection, None, ended()) => {
                 let response = sent.map_err(Failed::Proxy)?;
                 Ok(response.map(|body| proxy::cut_when(body, ended())))
             }

@@ -1,5 +1,5 @@
-//! Whether a request for an address with a ticket is meant to use it up. Browsers load addresses before anybody asks for them,
-//! and mail and chat programs look at those in messages.
+//! Whether a request for an address with a ticket should redeem it. Browsers preload addresses, and mail and chat
+//! programs fetch previews of addresses in messages.
 
 use axum::{
     http::{HeaderMap, Method, header, request::Parts},
@@ -8,8 +8,8 @@ use axum::{
 
 use super::page;
 use crate::{
-    error::Error,
     html::{self, Language},
+    refusal::Refusal,
 };
 
 /// Headers of requests ahead of time: the Fetch standard's, and those of older browsers.
@@ -47,7 +47,7 @@ const ROBOTS: [&str; 21] = [
     "scanner",
 ];
 
-/// What a request is meant to do.
+/// The intent of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Intent {
     /// To open the instance.
@@ -60,9 +60,9 @@ pub(super) enum Intent {
 
 /// # Errors
 /// If the method can do nothing with a ticket.
-pub(super) fn check_method(method: &Method) -> Result<(), Error> {
+pub(super) fn check_method(method: &Method) -> Result<(), Refusal> {
     let known = matches!(*method, Method::GET | Method::POST);
-    known.then_some(()).ok_or(Error::MethodNotAllowed { allow: "GET, POST" })
+    known.then_some(()).ok_or_else(|| Refusal::method_not_allowed("GET, POST"))
 }
 
 pub(super) fn of(request: &Parts) -> Intent {

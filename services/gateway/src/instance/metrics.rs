@@ -1,4 +1,4 @@
-//! What became of requests to instances.
+//! Metrics of requests to instances, by outcome.
 
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -6,7 +6,7 @@ use prometheus_client::{
 };
 use service::Metrics;
 
-/// What became of a request to an instance.
+/// The outcome of a request to an instance.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Outcome {
     /// The instance answered, with any status.

@@ -3,8 +3,8 @@
 //! A user opens an instance with a ticket (`POST /v1/instances/{id}/tickets` returns its URL). The browser brings the
 //! ticket to the instance's own host name, where it is exchanged, once, for a session cookie of that host. The cookie
 //! is a token signed by the gateway for one instance, tenant and user. A request without one, with one for another
-//! instance, or for an instance that does not exist gets the same response, before any other service is asked. What only
-//! looks at the address of a ticket, as previews do, does not use it up (`intent`).
+//! instance, or for an instance that does not exist gets the same response, before any other service is asked. A
+//! request that only previews the address of a ticket does not redeem it (`intent`).
 //!
 //! A public port has a cookie of its own, unless its user has opened it to everyone: for such host names the gpu service is
 //! asked first, and the response is the same if there is no such instance or port.
@@ -23,9 +23,9 @@
 //! A share link is exchanged for a cookie in the same way, any number of times while it is valid. One for one person leads
 //! over the platform's address, where the person is signed in (`personal_link`).
 //!
-//! A cookie is valid for eight hours, or until the rights or the share link with which the instance was opened end. That the
-//! instance still exists and still belongs to the tenant is checked with each request. What is open is cut when the rights
-//! or the link end, and when the instance stops or moves.
+//! A cookie is valid for eight hours, or until the rights or the share link with which the instance was opened end.
+//! Each request checks that the instance still exists and belongs to the tenant. Open connections are closed when the
+//! rights or the link end, and when the instance stops or moves.
 
 mod activity;
 mod cookie;
@@ -34,25 +34,35 @@ mod intent;
 mod metrics;
 mod page;
 mod personal_link;
+mod query;
 mod queue_place;
 mod routes;
 mod session;
 
 use std::{sync::Arc, time::Duration};
 
-use auth::{HasAuth, Refused};
+use ::activity::Tracker;
+use auth::{Refused, Verifier};
 use axum::{
     extract::Request,
     http::HeaderMap,
     response::{IntoResponse, Response},
 };
-use clients::gpu::{self, HostLabel};
+use gpu_api::HostLabel;
 use ids::TenantId;
 use service::Metrics;
 use tokio::net::TcpStream;
+use url::Url;
 
-pub(crate) use self::{activity::Reporter, personal_link::routes as personal_links};
-use crate::{concurrency::Concurrency, connection_info::ConnectionInfo, error::Error, state::AppState};
+pub use self::cookie::CookieKey;
+pub(crate) use self::{
+    activity::Reporter,
+    personal_link::{PersonalLinks, routes as personal_links},
+};
+use crate::{
+    concurrency::Concurrency, connection_info::ConnectionInfo, limits::RateLimits, proxy::Proxy,
+    refusal::Refusal,
+};
 use cookie::{Cookies, Session};
 pub(crate) use metrics::InstanceMetrics;
 use metrics::Outcome;
@@ -66,17 +76,29 @@ const RESERVED: &str = "/.atelier/";
 const SESSION_PATH: &str = "/.atelier/session";
 /// Where a share link is exchanged for a cookie.
 const SHARE_PATH: &str = "/.atelier/share";
-/// What the pages of the gateway follow.
+/// The state that the pages of the gateway poll.
 const STATUS_PATH: &str = "/.atelier/status";
 
 /// Time for an instance to accept a connection when its status is asked for.
 const CONNECT: Duration = Duration::from_secs(1);
 
+/// What instance traffic shares with other slices.
+pub(crate) struct Parts {
+    pub(crate) verifier: Verifier,
+    pub(crate) rate_limits: Arc<RateLimits>,
+    pub(crate) proxy: Arc<Proxy>,
+    pub(crate) gpu: gpu_api::Client,
+    pub(crate) routes: Routes,
+    /// The instances with connections through this replica.
+    pub(crate) activity: Tracker,
+    pub(crate) public_url: Url,
+    /// Issuer of the platform's tokens, which instances do not see.
+    pub(crate) issuer: String,
+}
+
 /// Serves the host names of instances.
 pub(crate) struct Instances {
-    state: AppState,
-    gpu: gpu::Client,
-    routes: Routes,
+    parts: Parts,
     cookies: Cookies,
     metrics: InstanceMetrics,
     under_way: Concurrency<TenantId>,
@@ -90,19 +112,19 @@ struct Admitted {
 }
 
 impl Instances {
+    /// A tenant may have `requests_at_a_time` requests and WebSockets open.
+    ///
     /// # Errors
     /// If no cookie key is configured, or one is not valid.
     pub(crate) fn new(
-        state: AppState,
-        http: reqwest::Client,
-        routes: Routes,
+        parts: Parts,
+        cookie_keys: &[CookieKey],
+        requests_at_a_time: usize,
         metrics: &Metrics,
     ) -> anyhow::Result<Self> {
-        let config = &state.config;
-        let gpu = gpu_client(&state, http);
-        let cookies = Cookies::new(&config.cookie_keys, config.public_url.scheme() == "https")?;
-        let under_way = Concurrency::new(config.limits.instance_requests_at_a_time);
-        Ok(Self { routes, gpu, cookies, metrics: InstanceMetrics::register(metrics), under_way, state })
+        let cookies = Cookies::new(cookie_keys, parts.public_url.scheme() == "https")?;
+        let under_way = Concurrency::new(requests_at_a_time);
+        Ok(Self { cookies, metrics: InstanceMetrics::register(metrics), under_way, parts })
     }
 
     /// Answers a request to the host name with this first label.
@@ -122,7 +144,7 @@ impl Instances {
         } else if path == STATUS_PATH {
             Ok(self.status(label, connection, request.headers()).await)
         } else if path.starts_with(RESERVED) {
-            Err(Error::NoSuchRoute)
+            Err(Refusal::no_such_route())
         } else {
             self.authorize_and_forward(label, connection, request).await
         };
@@ -134,7 +156,7 @@ impl Instances {
         label: &str,
         connection: &ConnectionInfo,
         request: Request,
-    ) -> Result<Response, Error> {
+    ) -> Result<Response, Refusal> {
         let Some(host) = HostLabel::parse(label) else {
             return Ok(self.notice(Notice::NotOpened, request.headers()));
         };
@@ -157,7 +179,7 @@ impl Instances {
         route: &Arc<OpenRoute>,
         session: Option<Session>,
     ) -> impl Future<Output = ()> + Send + use<> {
-        let revocations = self.state.auth().verifier.revocations().clone();
+        let revocations = self.parts.verifier.revocations().clone();
         let share = session.and_then(|session| session.share);
         let unshared = share.map(|share| (route.unshared(share.link), until(share.expires_at)));
         async move {
@@ -191,14 +213,14 @@ impl Instances {
     ) -> Result<Admitted, Response> {
         let not_opened = || self.notice(Notice::NotOpened, headers);
         let find = async || {
-            let found = self.routes.find(host, label).await;
+            let found = self.parts.routes.find(host, label).await;
             found.map_err(|error| {
                 self.metrics.count(Outcome::Unresolved);
                 gpu_unavailable(error).into_response()
             })
         };
         if let Some(session) = self.cookies.find(headers, host) {
-            let revocations = self.state.auth().verifier.revocations();
+            let revocations = self.parts.verifier.revocations();
             let (own, person) = session.grants();
             match revocations.check(&own).and_then(|()| revocations.check(&person.unwrap_or(own))) {
                 Ok(()) => {
@@ -218,8 +240,7 @@ impl Instances {
                 Err(Refused::Revoked) => {}
                 Err(unknown @ Refused::Unknown) => {
                     self.metrics.count(Outcome::Unresolved);
-                    let error = Error::ServiceUnavailable { service: "identity", source: unknown.into() };
-                    return Err(error.into_response());
+                    return Err(Refusal::unavailable("identity", unknown).into_response());
                 }
             }
         }
@@ -227,9 +248,9 @@ impl Instances {
             return Err(not_opened());
         }
         // anyone can make up host names
-        if !self.routes.is_known(host, label).await {
-            let allowed = self.state.rate_limits.check_lookup(connection.peer).await;
-            allowed.map_err(|exceeded| Error::from(exceeded).into_response())?;
+        if !self.parts.routes.is_known(host, label).await {
+            let allowed = self.parts.rate_limits.check_lookup(connection.peer).await;
+            allowed.map_err(|exceeded| Refusal::from(exceeded).into_response())?;
         }
         match find().await? {
             Some(route) if !route.sign_in => Ok(Admitted { route, session: None }),
@@ -260,7 +281,7 @@ impl Instances {
     }
 
     fn notice_for(&self, notice: Notice, reader: Reader) -> Response {
-        notice.response(reader, &self.state.config.public_url)
+        notice.response(reader, &self.parts.public_url)
     }
 }
 
@@ -273,13 +294,6 @@ fn until(end: jiff::Timestamp) -> Duration {
     jiff::Timestamp::now().duration_until(end).try_into().unwrap_or(Duration::ZERO)
 }
 
-/// The client of the gpu service.
-pub(crate) fn gpu_client(state: &AppState, http: reqwest::Client) -> gpu::Client {
-    let config = &state.config;
-    let endpoint = clients::Endpoint { url: config.services.gpu.clone(), token: config.gpu_token.clone() };
-    gpu::Client::new(http, endpoint)
-}
-
-fn gpu_unavailable(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
-    Error::ServiceUnavailable { service: "gpu", source: error.into() }
+fn gpu_unavailable(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Refusal {
+    Refusal::unavailable("gpu", error)
 }

@@ -1,4 +1,4 @@
-//! What the gateway itself answers on an instance's host name: an HTML page for browsers, a problem for programs.
+//! Responses of the gateway itself on an instance's host name: an HTML page for browsers, a problem for programs.
 
 mod texts;
 
@@ -8,7 +8,7 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use clients::gpu::{QueuePlace, Route};
+use gpu_api::{QueuePlace, Route};
 use serde_json::json;
 use url::Url;
 
@@ -79,7 +79,7 @@ impl Notice {
         }
     }
 
-    /// Whether what it says will change without the user.
+    /// Whether the state will change without the user.
     fn is_followed(self) -> bool {
         matches!(
             self,
@@ -159,7 +159,7 @@ impl Notice {
     }
 }
 
-/// The page that uses a ticket up when it is looked at in a browser: its form goes to `action`.
+/// The page that redeems a ticket when it is visible in a browser: its form goes to `action`.
 pub(super) fn open(action: &str, language: Language) -> Response {
     let (state, title, text, button) = texts::open(language);
     Page {
@@ -174,7 +174,7 @@ pub(super) fn open(action: &str, language: Language) -> Response {
     .into_response()
 }
 
-/// The answer to a program that only looks at an address with a ticket.
+/// The answer to a program that only previews an address with a ticket.
 pub(super) fn preview() -> Response {
     let detail = "A preview does not open an instance. Open the address in a browser, or send a POST to it.";
     let mut response = Problem::new(ProblemType::NotOpened, detail).into_response();

@@ -1,5 +1,6 @@
-//! Share links for one person, at the platform's address: `/share?host=<label>&link=<secret>`. Only there does the browser say
-//! who is signed in. The gpu service recognizes the user, and its ticket leads back to the host of the instance.
+//! Share links for one person, at the platform's address: `/share?host=<label>&link=<secret>`. Only there does the
+//! browser send the session cookie of the person. The gpu service recognizes the user, and its ticket leads back to the
+//! host of the instance.
 //!
 //! A link for another person, for everyone or for an instance that does not exist gets the same response as no link.
 
@@ -12,22 +13,25 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
-use clients::gpu;
 use secrecy::SecretString;
 use url::Url;
 
 use super::{
-    gpu_client, gpu_unavailable,
+    gpu_unavailable,
     page::{Notice, Reader},
-    session::parameter,
+    query::parameter,
 };
-use crate::{connection_info::ConnectionInfo, error::Error, state::AppState};
+use crate::{
+    connection_info::ConnectionInfo,
+    credentials::{self, Credentials},
+    limits::RateLimits,
+    refusal::Refusal,
+};
 
 const PATH: &str = "/share";
 
 /// The route of the platform's address.
-pub(crate) fn routes(state: &AppState, http: reqwest::Client) -> Router {
-    let links = PersonalLinks { gpu: gpu_client(state, http), state: state.clone() };
+pub(crate) fn routes(links: PersonalLinks) -> Router {
     Router::new().route(PATH, get(open)).with_state(Arc::new(links))
 }
 
@@ -41,7 +45,7 @@ pub(super) fn at(public_url: &Url, label: &str, secret: &str) -> Response {
 
 fn redirect(url: &str) -> Response {
     let Ok(location) = HeaderValue::from_str(url) else {
-        return Error::Internal("a URL that is no header value".into()).into_response();
+        return Refusal::internal("a URL that is no header value").into_response();
     };
     let headers = [
         (header::LOCATION, location),
@@ -51,9 +55,12 @@ fn redirect(url: &str) -> Response {
     (StatusCode::SEE_OTHER, headers).into_response()
 }
 
-struct PersonalLinks {
-    state: AppState,
-    gpu: gpu::Client,
+/// What opens them.
+pub(crate) struct PersonalLinks {
+    pub(crate) gpu: gpu_api::Client,
+    pub(crate) credentials: Arc<Credentials>,
+    pub(crate) rate_limits: Arc<RateLimits>,
+    pub(crate) public_url: Url,
 }
 
 async fn open(State(links): State<Arc<PersonalLinks>>, request: Request) -> Response {
@@ -61,28 +68,29 @@ async fn open(State(links): State<Arc<PersonalLinks>>, request: Request) -> Resp
 }
 
 impl PersonalLinks {
-    async fn open(&self, mut request: Request) -> Result<Response, Error> {
-        let state = &self.state;
-        let connection = request.extensions_mut().remove::<ConnectionInfo>().ok_or(Error::NoHost)?;
+    async fn open(&self, mut request: Request) -> Result<Response, Refusal> {
+        let connection = request.extensions_mut().remove::<ConnectionInfo>().ok_or_else(Refusal::no_host)?;
         let (mut parts, _) = request.into_parts();
         let reader = Reader::of(&parts.headers);
-        let notice = |notice: Notice| notice.response(reader, &state.config.public_url);
-        state.rate_limits.check_sign_in(connection.peer).await?;
-        match state.credentials.exchange(state, connection.peer, &mut parts).await {
+        let notice = |notice: Notice| notice.response(reader, &self.public_url);
+        self.rate_limits.check_sign_in(connection.peer).await?;
+        match self.credentials.exchange(connection.peer, &mut parts).await {
             Ok(()) => {}
-            Err(Error::Unauthenticated(problem)) if problem.status == StatusCode::UNAUTHORIZED => {
+            Err(credentials::Error::Unauthenticated(problem))
+                if problem.status == StatusCode::UNAUTHORIZED =>
+            {
                 return Ok(notice(Notice::SignIn));
             }
-            Err(error) => return Err(error),
+            Err(error) => return Err(error.into()),
         }
         let Some(subject) = bearer(&parts.headers) else { return Ok(notice(Notice::SignIn)) };
         let (Some(host_label), Some(secret)) = (parameter(&parts, "host"), parameter(&parts, "link")) else {
             return Ok(notice(Notice::NoLink));
         };
-        match self.gpu.link_ticket(&gpu::OpenLinkRequest { secret, host_label }, &subject).await {
+        match self.gpu.link_ticket(&gpu_api::OpenLinkRequest { secret, host_label }, &subject).await {
             Ok(ticket) => Ok(redirect(&ticket.url)),
-            Err(clients::Error::Problem(problem)) if problem.status == 401 => Ok(notice(Notice::SignIn)),
-            Err(clients::Error::Problem(problem)) if problem.status < 500 => Ok(notice(Notice::NoLink)),
+            Err(peer::Error::Problem(problem)) if problem.status == 401 => Ok(notice(Notice::SignIn)),
+            Err(peer::Error::Problem(problem)) if problem.status < 500 => Ok(notice(Notice::NoLink)),
             Err(error) => Err(gpu_unavailable(error)),
         }
     }

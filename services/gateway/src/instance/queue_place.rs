@@ -1,8 +1,8 @@
-//! What the page of an instance that waits says about its place in the queue.
+//! The text about the place in the queue, on the page of an instance that waits.
 
 use std::time::Duration;
 
-use clients::gpu::QueuePlace;
+use gpu_api::QueuePlace;
 
 use crate::html::Language;
 

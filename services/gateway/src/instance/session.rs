@@ -4,7 +4,7 @@ use axum::{
     http::{HeaderValue, Method, StatusCode, header, request::Parts},
     response::{IntoResponse, Response},
 };
-use clients::gpu::{self, HostLabel};
+use gpu_api::HostLabel;
 
 use super::{
     Instances,
@@ -12,8 +12,9 @@ use super::{
     gpu_unavailable, intent,
     page::Notice,
     personal_link,
+    query::parameter,
 };
-use crate::{connection_info::ConnectionInfo, error::Error, html};
+use crate::{connection_info::ConnectionInfo, html, refusal::Refusal};
 
 impl Instances {
     /// Redeems the ticket of the query at the gpu service, sets the cookie and redirects to the instance.
@@ -22,9 +23,9 @@ impl Instances {
         label: &str,
         connection: &ConnectionInfo,
         request: &Parts,
-    ) -> Result<Response, Error> {
+    ) -> Result<Response, Refusal> {
         intent::check_method(&request.method)?;
-        self.state.rate_limits.check_sign_in(connection.peer).await?;
+        self.parts.rate_limits.check_sign_in(connection.peer).await?;
         if parameter(request, "ticket").is_some()
             && let Some(answer) = intent::of(request).answer(request)
         {
@@ -33,15 +34,16 @@ impl Instances {
         let (Some(host), Some(ticket)) = (HostLabel::parse(label), parameter(request, "ticket")) else {
             return Ok(self.notice(Notice::NotOpened, &request.headers));
         };
-        let redeemed = self.gpu.redeem(&gpu::RedeemRequest { ticket, host_label: label.to_owned() }).await;
+        let redeemed =
+            self.parts.gpu.redeem(&gpu_api::RedeemRequest { ticket, host_label: label.to_owned() }).await;
         let redeemed = match redeemed {
             Ok(redeemed) if redeemed.instance_id == host.instance => redeemed,
             Ok(_) => return Ok(self.notice(Notice::NotOpened, &request.headers)),
-            Err(clients::Error::Problem(problem)) if problem.status < 500 => {
+            Err(peer::Error::Problem(problem)) if problem.status < 500 => {
                 return Ok(self.notice(Notice::NotOpened, &request.headers));
             }
-            Err(error @ clients::Error::Unreachable(_)) => return Err(gpu_unavailable(error)),
-            Err(error) => return Err(Error::Internal(error.into())),
+            Err(error @ peer::Error::Unreachable(_)) => return Err(gpu_unavailable(error)),
+            Err(error) => return Err(Refusal::internal(error)),
         };
         let session = Session {
             host,
@@ -62,14 +64,14 @@ impl Instances {
         label: &str,
         connection: &ConnectionInfo,
         request: &Parts,
-    ) -> Result<Response, Error> {
+    ) -> Result<Response, Refusal> {
         let has_ticket = parameter(request, "link").is_none() && parameter(request, "ticket").is_some();
         if has_ticket {
             intent::check_method(&request.method)?;
         } else if request.method != Method::GET {
-            return Err(Error::MethodNotAllowed { allow: "GET" });
+            return Err(Refusal::method_not_allowed("GET"));
         }
-        self.state.rate_limits.check_sign_in(connection.peer).await?;
+        self.parts.rate_limits.check_sign_in(connection.peer).await?;
         if has_ticket && let Some(answer) = intent::of(request).answer(request) {
             return Ok(answer);
         }
@@ -78,21 +80,21 @@ impl Instances {
         let host_label = label.to_owned();
         let (opened, secret) = match (parameter(request, "link"), parameter(request, "ticket")) {
             (Some(secret), _) => {
-                let link = gpu::OpenLinkRequest { secret: secret.clone(), host_label };
-                (self.gpu.open_link(&link).await, Some(secret))
+                let link = gpu_api::OpenLinkRequest { secret: secret.clone(), host_label };
+                (self.parts.gpu.open_link(&link).await, Some(secret))
             }
             (None, Some(ticket)) => {
-                (self.gpu.redeem_link(&gpu::RedeemRequest { ticket, host_label }).await, None)
+                (self.parts.gpu.redeem_link(&gpu_api::RedeemRequest { ticket, host_label }).await, None)
             }
             (None, None) => return Ok(not_opened()),
         };
         let opened = match opened {
             Ok(opened) if opened.instance_id == host.instance => opened,
             Ok(_) => return Ok(not_opened()),
-            Err(clients::Error::Problem(problem)) if problem.status < 500 => {
+            Err(peer::Error::Problem(problem)) if problem.status < 500 => {
                 let secret = secret.filter(|_| html::is_wanted(&request.headers));
                 return Ok(match secret {
-                    Some(secret) => personal_link::at(&self.state.config.public_url, label, &secret),
+                    Some(secret) => personal_link::at(&self.parts.public_url, label, &secret),
                     None => not_opened(),
                 });
             }
@@ -114,7 +116,7 @@ impl Instances {
     }
 
     /// Sets the cookie of a session, and redirects to the instance.
-    fn begin(&self, session: Session) -> Result<Response, Error> {
+    fn begin(&self, session: Session) -> Result<Response, Refusal> {
         #[expect(clippy::disallowed_methods, reason = "the time at which the cookie is made")]
         let cookie = self.cookies.set(session, jiff::Timestamp::now())?;
         Ok((
@@ -128,10 +130,4 @@ impl Instances {
         )
             .into_response())
     }
-}
-
-/// The value of a parameter of the query.
-pub(super) fn parameter(request: &Parts, wanted: &str) -> Option<String> {
-    url::form_urlencoded::parse(request.uri.query().unwrap_or_default().as_bytes())
-        .find_map(|(name, value)| (name == wanted).then(|| value.into_owned()))
 }

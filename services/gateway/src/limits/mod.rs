@@ -1,6 +1,7 @@
-//! How many requests a caller may make: the generic cell rate algorithm (GCRA), counted by this process ([`local`]), or by
-//! a Valkey or Redis that all gateways share ([`shared`]).
+//! Rate limits of callers: the generic cell rate algorithm (GCRA), counted by this process ([`local`]), or by a Valkey
+//! or Redis that all gateways share ([`shared`]).
 
+mod config;
 mod local;
 mod shared;
 
@@ -10,14 +11,15 @@ use std::{
 };
 
 use anyhow::Context;
+use api::{Problem, ProblemType};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use ids::{ApiKeyId, TenantId, UserId};
 use service::Metrics;
 
-pub use self::shared::SharedLimits;
 pub(crate) use self::shared::register;
+pub use self::{config::Limits, shared::SharedLimits};
 use self::{local::Local, shared::Shared};
-use crate::config::Limits;
+use crate::refusal::Refusal;
 
 /// Lookups of unknown host names per client address.
 const LOOKUPS_PER_MINUTE: u32 = 60;
@@ -61,6 +63,11 @@ impl RateLimits {
             local: Local::default(),
             shared,
         })
+    }
+
+    /// Whether all gateways count together.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.shared.is_some()
     }
 
     /// Checks that the shared store answers, if there is one.
@@ -198,7 +205,7 @@ enum Verdict {
     Refused { limit: usize, wait: Duration },
 }
 
-/// What remains of a caller's allowance, as response headers.
+/// The remaining limit of a caller, as response headers.
 #[derive(Debug, Clone)]
 pub(crate) struct Remaining {
     policy: HeaderValue,
@@ -231,10 +238,19 @@ pub(crate) struct Exceeded {
 }
 
 impl Exceeded {
-    /// Adds `Retry-After`, `RateLimit-Policy` and `RateLimit`.
-    pub(crate) fn add_headers(self, headers: &mut HeaderMap) {
-        headers.insert(header::RETRY_AFTER, self.retry_after.into());
-        self.remaining.add_headers(headers);
+    /// `Retry-After`, `RateLimit-Policy` and `RateLimit`.
+    fn headers(self) -> HeaderMap {
+        let mut headers = HeaderMap::from_iter([(header::RETRY_AFTER, self.retry_after.into())]);
+        self.remaining.add_headers(&mut headers);
+        headers
+    }
+}
+
+impl From<Exceeded> for Refusal {
+    fn from(exceeded: Exceeded) -> Self {
+        let problem =
+            Problem::new(ProblemType::TooManyRequests, "You send requests faster than the platform allows.");
+        Self::with_headers(problem, exceeded.headers())
     }
 }
 
@@ -294,7 +310,7 @@ mod tests {
         assert_eq!(headers["ratelimit"], "\"user\";r=1");
         limits.check_request(PEER, None, user).await.unwrap();
         let exceeded = limits.check_request(PEER, None, user).await.unwrap_err();
-        exceeded.add_headers(&mut headers);
+        let headers = exceeded.headers();
         assert_eq!(headers["retry-after"], "1");
         assert_eq!(headers["ratelimit"], "\"user\";r=0;t=1");
         assert!(limits.check_request(PEER, None, UserId::new()).await.is_ok(), "another user");

@@ -19,7 +19,7 @@ use super::{
 
 /// Milliseconds after which a client connects again.
 const RETRY_MS: u32 = 1000;
-/// A comment is sent after so long without an event.
+/// A comment is sent after this time without an event.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// Events on their way from the services. A client that reads slowly makes the services wait.
 const PENDING: usize = 16;
@@ -97,7 +97,7 @@ impl Follower {
         }
     }
 
-    /// What the client gets of what a source tells; none of a position, which can wait.
+    /// The text that the client gets for a message of a source; none for a position, which can wait.
     fn text(&mut self, Told { source, topics, what }: Told) -> Result<Option<String>, End> {
         let topics = || topics.to_vec();
         Ok(Some(match what {

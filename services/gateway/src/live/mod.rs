@@ -1,8 +1,9 @@
 //! `GET /v1/stream`: the events of all services that the caller may see, as one stream. The gateway answers it itself: it opens
 //! one stream of each service with the caller's token, so that each service decides what the caller sees.
 //!
-//! - `topic`: what can be followed, and where; `position`: the `id` of an event, from which all services go on.
-//! - `upstream`: the stream of one service, read in `blocks`; `follow` joins them; `notice`: what the stream tells of itself.
+//! - `topic`: the topics and their services; `position`: the `id` of an event, from which all services resume.
+//! - `upstream`: the stream of one service, read in `blocks`; `follow` joins them; `notice`: notices of the stream
+//!   itself.
 
 mod blocks;
 mod follow;
@@ -14,7 +15,7 @@ mod upstream;
 use std::{sync::Arc, time::Duration};
 
 use api::{LastEventId, Problem, ProblemType, Query, openapi::OpenApiRouter};
-use auth::{HasAuth, User};
+use auth::{AuthState, HasAuth, User};
 use axum::{
     Router,
     extract::State,
@@ -29,7 +30,7 @@ use tokio_util::sync::CancellationToken;
 use utoipa::{IntoParams, OpenApi as _, openapi::OpenApi};
 use utoipa_axum::routes;
 
-use crate::state::AppState;
+use crate::services::Services;
 use follow::Follower;
 use notice::{ResetReason, StreamEvent};
 use position::Position;
@@ -43,32 +44,38 @@ const STREAMS: u32 = 64;
 /// A client that reads nothing for this time is disconnected.
 const SLOW_READER: Duration = Duration::from_secs(30);
 
-/// Who has a stream open.
+/// The owner of an open stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Owner {
     Tenant(TenantId),
-    /// Who acts for no tenant.
+    /// A caller without a tenant.
     User(UserId),
 }
 
 /// What the handler uses.
 #[derive(Clone)]
 struct Shared {
-    app: AppState,
+    auth: AuthState,
+    services: Arc<Services>,
     http: reqwest::Client,
     open: Streams<Owner>,
     stop: CancellationToken,
 }
 
 impl HasAuth for Shared {
-    fn auth(&self) -> &auth::AuthState {
-        self.app.auth()
+    fn auth(&self) -> &AuthState {
+        &self.auth
     }
 }
 
 /// The route, without the access that the gateway checks for every operation. Streams end with `stop`.
-pub(crate) fn router(app: &AppState, http: reqwest::Client, stop: CancellationToken) -> Router {
-    let shared = Shared { app: app.clone(), http, open: Streams::default(), stop };
+pub(crate) fn router(
+    auth: AuthState,
+    services: Arc<Services>,
+    http: reqwest::Client,
+    stop: CancellationToken,
+) -> Router {
+    let shared = Shared { auth, services, http, open: Streams::default(), stop };
     routes_of().split_for_parts().0.with_state(shared)
 }
 
@@ -82,15 +89,15 @@ fn routes_of() -> OpenApiRouter<Shared> {
 }
 
 #[derive(utoipa::OpenApi)]
-#[openapi(tags((name = "events", description = "What happens, as it happens")))]
+#[openapi(tags((name = "events", description = "All events of the platform in one stream")))]
 struct Tags;
 
-/// What is followed.
+/// The topics to follow.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct StreamQuery {
-    /// Topics, separated by commas: all that the caller may follow, if absent.
+    /// Topics, separated by commas. If absent, all topics that the caller may follow.
     #[param(example = "instances,jobs")]
     topics: Option<String>,
 }
@@ -106,10 +113,11 @@ impl StreamQuery {
     }
 }
 
-/// Follows everything that the caller may see, in one stream of server-sent events
+/// Streams all events that the caller may see, as server-sent events
 ///
-/// It begins with the next event, or after the one whose `id` is `Last-Event-ID`, and goes on until the token expires. The name of
-/// each event is the `type` in its data. `docs/EVENTS.md` describes topics, order, and what the stream tells about itself.
+/// The stream begins with the next event, or after the event with the `id` in `Last-Event-ID`, and continues until the
+/// token expires. The name of each event is the `type` in its data. `docs/EVENTS.md` describes topics, order, and
+/// notices of the stream itself.
 #[utoipa::path(
     get, path = "/v1/stream", operation_id = "follow_all", tag = "events", params(StreamQuery, LastEventId),
     responses((status = 200, description = "Events", content((StreamEvent = "text/event-stream")))),
@@ -151,7 +159,7 @@ async fn follow_all(
         }
     }
     if followed.is_empty() {
-        return Err(Problem::forbidden("You may follow nothing."));
+        return Err(Problem::forbidden("You may not follow any of these topics."));
     }
     let is_followed = |topic: &Topic| followed.iter().any(|(upstream, _)| upstream.topics.contains(topic));
     let topics = Topic::ALL.into_iter().filter(is_followed).collect();
@@ -159,7 +167,7 @@ async fn follow_all(
     let (out, response) = event_stream(SLOW_READER);
     #[expect(clippy::disallowed_methods, reason = "until the token expires")]
     let now = jiff::Timestamp::now();
-    let rights_end = auth::rights_end(&shared.auth().verifier, &caller, shared.stop.clone(), now, true);
+    let rights_end = auth::rights_end(&shared.auth.verifier, &caller, shared.stop.clone(), now, true);
     let follower = Follower { topics, position: resumed.unwrap_or_default(), out };
     tokio::spawn(async move {
         follower.run(followed, rights_end).await;
@@ -186,7 +194,7 @@ impl Shared {
             if topics.is_empty() {
                 return None;
             }
-            let (service, path) = source.address(&self.app.config.services);
+            let (service, path) = source.address(&self.services);
             let position = resumed.and_then(|resumed| resumed.0.get(&source).cloned());
             let missing = (resumed.is_some() && position.is_none()).then_some(ResetReason::PositionUnknown);
             Some(Upstream {

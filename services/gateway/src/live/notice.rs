@@ -1,4 +1,4 @@
-//! What the gateway itself tells in a stream, between the events of the services.
+//! Notices of the gateway in a stream, between the events of the services.
 
 use serde::Serialize;
 use utoipa::{
@@ -8,14 +8,14 @@ use utoipa::{
 
 use super::topic::Topic;
 
-/// What the stream tells about itself. It is the `data`; the name of the server-sent event is its `type`.
+/// A notice of the stream itself. It is the `data`; the name of the server-sent event is its `type`.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(tag = "type")]
 pub(super) enum StreamNotice {
     /// The stream has begun.
     #[serde(rename = "stream.opened")]
     Opened {
-        /// What it tells.
+        /// The topics of the stream.
         topics: Vec<Topic>,
     },
     /// Events of these topics may be missing before those that follow: read the lists again.
@@ -26,13 +26,13 @@ pub(super) enum StreamNotice {
         /// Why.
         reason: ResetReason,
     },
-    /// The service of these topics does not answer. It is tried again, and the other topics go on.
+    /// The service of these topics does not answer. The gateway retries, and the other topics continue.
     #[serde(rename = "stream.away")]
     Away {
         /// The topics.
         topics: Vec<Topic>,
     },
-    /// It answers again. Without a `stream.reset`, what happened meanwhile follows.
+    /// The service answers again. Unless there is a `stream.reset`, the events of the meantime follow.
     #[serde(rename = "stream.back")]
     Back {
         /// The topics.
@@ -44,9 +44,9 @@ pub(super) enum StreamNotice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ResetReason {
-    /// They were deleted with age, or the database was restored.
+    /// They have expired, or the database was restored.
     EventsDeleted,
-    /// The position from which the client goes on does not say how far this topic was read.
+    /// The position from which the client resumes does not include this topic.
     PositionUnknown,
 }
 
@@ -58,7 +58,7 @@ impl StreamNotice {
     }
 }
 
-/// The data of an event of the stream: what the services tell, and what the stream tells about itself.
+/// The data of an event of the stream: an event of a service, or a notice of the stream itself.
 pub(super) struct StreamEvent;
 
 /// Names of the schemas of events in the documents of the services.

@@ -1,4 +1,4 @@
-//! What can be followed, and which service tells it.
+//! Topics, and the services that publish their events.
 
 use std::str::FromStr;
 
@@ -6,9 +6,9 @@ use serde::Serialize;
 use url::Url;
 use utoipa::ToSchema;
 
-use crate::config::Services;
+use crate::services::Services;
 
-/// What a client follows.
+/// A topic that clients follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Topic {
@@ -20,7 +20,7 @@ pub(super) enum Topic {
     Jobs,
     /// `storage.*`: the tenant's storages.
     Storages,
-    /// `stock.changed`; for administrators `unit.*`, which say the same with the unit.
+    /// `stock.changed`; for administrators `unit.*` instead, which include the unit.
     Stock,
     /// `unit.*`: the units of the stock, for administrators.
     Units,
@@ -78,7 +78,7 @@ impl FromStr for Topic {
     }
 }
 
-/// A service that tells events.
+/// A service with a stream of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Source {
     Gpu,
@@ -99,7 +99,7 @@ impl Source {
         }
     }
 
-    /// What it tells administrators, or others.
+    /// Its topics, for administrators or others.
     pub(super) fn topics(self, is_admin: bool) -> &'static [Topic] {
         match self {
             Self::Gpu => &[Topic::Instances, Topic::Budgets],
@@ -113,10 +113,10 @@ impl Source {
     /// The service and the path of its stream.
     pub(super) fn address(self, services: &Services) -> (&Url, &'static str) {
         match self {
-            Self::Gpu => (&services.gpu, "/v1/events"),
-            Self::Jobs => (&services.jobs, "/v1/job-events"),
-            Self::Storage => (&services.storage, "/v1/storage-events"),
-            Self::Stock => (&services.stock, "/v1/stock-events"),
+            Self::Gpu => (&services["gpu"], "/v1/events"),
+            Self::Jobs => (&services["jobs"], "/v1/job-events"),
+            Self::Storage => (&services["storage"], "/v1/storage-events"),
+            Self::Stock => (&services["stock"], "/v1/stock-events"),
         }
     }
 }

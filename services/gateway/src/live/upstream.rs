@@ -24,10 +24,10 @@ const ANSWER: Duration = Duration::from_secs(2);
 /// Pause before a stream that broke off is opened again; it doubles with each failure.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
-/// A stream that was open for so long did not fail.
+/// A stream that was open for this time did not fail.
 const STABLE: Duration = Duration::from_secs(10);
 
-/// What a source has told.
+/// A message of a source.
 #[derive(Debug)]
 pub(super) struct Told {
     pub(super) source: Source,
@@ -42,7 +42,7 @@ pub(super) enum What {
     Event { id: String, kind: String, data: String },
     /// The source has been read up to here, without an event.
     Read(String),
-    /// As [`What::Read`], at the beginning of a stream.
+    /// Like [`What::Read`], at the beginning of a stream.
     Begun(String),
     /// Events may be missing before those that follow.
     Reset(ResetReason),
@@ -78,7 +78,7 @@ pub(super) struct Upstream {
     pub(super) http: Client,
     /// Events of others are not passed on.
     pub(super) topics: Arc<[Topic]>,
-    /// Where it goes on; none: with the next event.
+    /// Where it resumes; none: with the next event.
     pub(super) position: Option<String>,
     /// Why events may be missing before those that follow.
     pub(super) missing: Option<ResetReason>,
@@ -104,7 +104,7 @@ impl Upstream {
         }
     }
 
-    /// Tells what the service tells, until nobody listens. `opened` is the first attempt.
+    /// Forwards the events of the service, until nobody listens. `opened` is the first attempt.
     pub(super) async fn follow(
         mut self,
         mut opened: Result<reqwest::Response, Unopened>,

@@ -1,21 +1,21 @@
-//! `GET /v1/platform/health`: how each module of the platform is, for administrators. The gateway answers it itself: it asks
-//! all replicas for their reports at once, each within [`DEADLINE`], and merges them. One that does not answer is
+//! `GET /v1/platform/health`: the health of each module, for administrators. The gateway answers it itself: it asks all
+//! replicas for their reports at once, each within [`DEADLINE`], and merges them. One that does not answer is
 //! `unreachable`; the answer never waits longer for it. Answers of the last second are reused.
 
 mod collect;
 mod model;
 
-use std::time::Duration;
+use std::{net::SocketAddr, time::Duration};
 
 use api::{Json, Problem, openapi::OpenApiRouter};
-use auth::Admin;
+use auth::{Admin, AuthState, HasAuth};
 use axum::{Router, extract::State};
 use moka::future::Cache;
-use service::{Front, Health, health::DependencyKind};
+use service::Front;
 use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::routes;
 
-use crate::{modules::Modules, state::AppState};
+use crate::modules::Modules;
 use collect::Collector;
 use model::PlatformHealth;
 
@@ -29,22 +29,22 @@ const REUSE: Duration = Duration::from_secs(1);
 /// What the handler uses.
 #[derive(Clone)]
 struct Shared {
-    app: AppState,
+    auth: AuthState,
     collector: Collector,
     merged: Cache<(), PlatformHealth>,
 }
 
-impl auth::HasAuth for Shared {
-    fn auth(&self) -> &auth::AuthState {
-        self.app.auth()
+impl HasAuth for Shared {
+    fn auth(&self) -> &AuthState {
+        &self.auth
     }
 }
 
 /// The route, without the access that the gateway checks for every operation.
-pub(crate) fn router(app: &AppState, front: Front, modules: Modules) -> Router {
-    let collector = Collector { modules, own: front, own_address: app.config.metrics_listen };
+pub(crate) fn router(auth: AuthState, own_address: SocketAddr, front: Front, modules: Modules) -> Router {
+    let collector = Collector { modules, own: front, own_address };
     let merged = Cache::builder().max_capacity(1).time_to_live(REUSE).build();
-    routes_of().split_for_parts().0.with_state(Shared { app: app.clone(), collector, merged })
+    routes_of().split_for_parts().0.with_state(Shared { auth, collector, merged })
 }
 
 /// The route without its state, for the document.
@@ -57,30 +57,16 @@ fn routes_of() -> OpenApiRouter<Shared> {
 }
 
 #[derive(utoipa::OpenApi)]
-#[openapi(tags((name = "platform health", description = "How the modules of the platform are")))]
+#[openapi(tags((name = "platform health", description = "Health of the platform's modules")))]
 struct Tags;
 
-/// Adds what the gateway calls to the dependencies of its process.
-pub(crate) fn report_to(health: &Health, app: &AppState, http: &reqwest::Client) {
-    for (name, url) in app.config.services.all() {
-        health.depends_on_service(name, http, url.as_str());
-    }
-    if app.config.limits.shared.is_some() {
-        let app = app.clone();
-        health.depends_on("valkey", DependencyKind::Cache, move || {
-            let app = app.clone();
-            async move { app.rate_limits.ping().await }
-        });
-    }
-}
-
-/// How each module of the platform is
+/// Returns the health of each module of the platform
 ///
-/// All replicas of all modules, with their dependencies, workers and queues. A replica that does not answer within 1.5 s is
-/// `unreachable`. Operators and clusters that the gateway does not reach are seen as dependencies of the services.
+/// All replicas of all modules, with their dependencies, workers and queues. A replica that does not answer within 1.5
+/// s is `unreachable`. Operators and clusters that the gateway cannot reach appear as dependencies of the services.
 #[utoipa::path(
     get, path = "/v1/platform/health", tag = "platform health",
-    responses((status = 200, description = "The health of the platform, whatever it is", body = PlatformHealth)),
+    responses((status = 200, description = "The health of the platform, also if it is unavailable", body = PlatformHealth)),
 )]
 async fn get_platform_health(
     State(shared): State<Shared>,

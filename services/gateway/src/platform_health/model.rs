@@ -21,7 +21,7 @@ pub(super) struct PlatformHealth {
 pub(super) struct Module {
     /// Its name.
     pub(super) name: String,
-    /// That of its replicas if all are the same; `degraded` while any of them serves.
+    /// Its status: that of its replicas if it is the same for all; otherwise `degraded` while any of them serves.
     pub(super) state: HealthState,
     /// The versions of its replicas, without repetition; two during an upgrade.
     pub(super) versions: Vec<String>,

@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_secs(5);
 const RETRY: Duration = Duration::from_secs(1);
 /// Time for a replica to answer: longer than it waits for a line.
 const DEADLINE: Duration = Duration::from_secs(20);
-/// A comment is sent after so long without a line.
+/// A comment is sent after this time without a line.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// Lines on their way.
 const PENDING: usize = 256;

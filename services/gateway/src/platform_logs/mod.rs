@@ -1,14 +1,15 @@
-//! `GET /v1/platform/logs`: the newest lines that the processes of the platform have logged, for administrators. The gateway
-//! answers it itself: it asks all replicas of all modules, and merges what they have. As events, the lines follow as they are
-//! logged. Each process keeps its own newest lines (`libs/service`, `recent_logs`); what is older is in the collector.
+//! `GET /v1/platform/logs`: the newest lines that the processes of the platform have logged, for administrators. The
+//! gateway answers it itself: it asks all replicas of all modules, and merges their lines. As a stream, new lines
+//! follow as they are logged. Each process keeps its newest lines (`libs/service`, `recent_logs`); older ones are in
+//! the collector.
 
 mod follow;
 mod read;
 
-use std::time::Duration;
+use std::{net::SocketAddr, time::Duration};
 
 use api::{Json, Problem, Query, openapi::OpenApiRouter};
-use auth::Admin;
+use auth::{Admin, AuthState, HasAuth};
 use axum::{
     Router,
     extract::State,
@@ -26,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 use utoipa::{IntoParams, OpenApi as _, ToSchema, openapi::OpenApi};
 use utoipa_axum::routes;
 
-use crate::{modules::Modules, state::AppState};
+use crate::modules::Modules;
 use read::Reader;
 
 /// Where they are.
@@ -37,28 +38,33 @@ const DEFAULT_LIMIT: u32 = 200;
 const MAX_LIMIT: u32 = 1000;
 /// Streams of a user.
 const STREAMS: u32 = 4;
-/// A client that takes nothing for so long is gone.
+/// A client that reads nothing for this time is disconnected.
 const SLOW_READER: Duration = Duration::from_secs(30);
 
 /// What the handler uses.
 #[derive(Clone)]
 struct Shared {
-    app: AppState,
+    auth: AuthState,
     reader: Reader,
     open: Streams<UserId>,
     stop: CancellationToken,
 }
 
-impl auth::HasAuth for Shared {
-    fn auth(&self) -> &auth::AuthState {
-        self.app.auth()
+impl HasAuth for Shared {
+    fn auth(&self) -> &AuthState {
+        &self.auth
     }
 }
 
 /// The route, without the access that the gateway checks for every operation. Streams end with `stop`.
-pub(crate) fn router(app: &AppState, modules: Modules, stop: CancellationToken) -> Router {
-    let reader = Reader { modules, own_address: app.config.metrics_listen };
-    let shared = Shared { app: app.clone(), reader, open: Streams::default(), stop };
+pub(crate) fn router(
+    auth: AuthState,
+    own_address: SocketAddr,
+    modules: Modules,
+    stop: CancellationToken,
+) -> Router {
+    let reader = Reader { modules, own_address };
+    let shared = Shared { auth, reader, open: Streams::default(), stop };
     routes_of().split_for_parts().0.with_state(shared)
 }
 
@@ -72,7 +78,7 @@ fn routes_of() -> OpenApiRouter<Shared> {
 }
 
 #[derive(utoipa::OpenApi)]
-#[openapi(tags((name = "platform logs", description = "What the processes of the platform log")))]
+#[openapi(tags((name = "platform logs", description = "Log lines of the platform's processes")))]
 struct Tags;
 
 /// Which lines.
@@ -85,9 +91,9 @@ struct LogsQuery {
     /// Only lines of this level and of more important ones.
     #[param(inline)]
     level: Option<LogLevel>,
-    /// Only lines of this request, over all modules.
+    /// Only lines of this request, in all modules.
     request_id: Option<String>,
-    /// Maximum number of items. Events follow without a limit.
+    /// Maximum number of items of a list. Streams have no limit.
     #[param(minimum = 1, maximum = 1000, default = 200)]
     limit: Option<u32>,
 }
@@ -123,10 +129,11 @@ struct PlatformLogs {
     unreachable: Vec<SilentReplica>,
 }
 
-/// The newest log lines of the platform's processes
+/// Returns or streams the newest log lines of the platform's processes
 ///
-/// Of all replicas of all modules, merged by time. Each process keeps its newest 1000 lines of each level. With
-/// `Accept: text/event-stream`, each event has one line, first those that there are, then new ones as they are logged.
+/// The lines of all replicas of all modules, merged by time. Each process keeps its newest 1000 lines of each level.
+/// With `Accept: text/event-stream`, each event has one line: first the existing lines, then new ones as they are
+/// logged.
 #[utoipa::path(
     get, path = "/v1/platform/logs", tag = "platform logs", params(LogsQuery),
     responses((status = 200, description = "Lines, or events with a line each", body = PlatformLogs)),
@@ -157,7 +164,7 @@ async fn list_platform_logs(
     let (out, response) = event_stream(SLOW_READER);
     #[expect(clippy::disallowed_methods, reason = "until the token expires")]
     let now = jiff::Timestamp::now();
-    let verifier = &auth::HasAuth::auth(&shared).verifier;
+    let verifier = &shared.auth.verifier;
     let rights_end = auth::rights_end(verifier, &caller, shared.stop.clone(), now, true);
     let follower = follow::Follower { reader: shared.reader, module: query.module, lines, out };
     tokio::spawn(async move {

@@ -1,4 +1,4 @@
-//! What became of the requests to each operation of the API. Availability is computed from it.
+//! Outcomes of the requests to each operation of the API. Availability is computed from them.
 
 use std::collections::HashMap;
 

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use api::{Problem, ProblemType};
 use axum::{
     body::{Body, Bytes, HttpBody, to_bytes},
     http::{header, request::Parts},
@@ -11,9 +12,9 @@ use futures::StreamExt;
 use http_body_util::LengthLimitError;
 use tokio::time::timeout;
 
-use crate::{config::Limits, error::Error};
+use crate::limits::Limits;
 
-/// Bytes of a body that is too large that are read and forgotten, at most, so that its sender gets the response instead of
+/// Maximum number of bytes of a body that is too large that are read and forgotten, so that its sender gets the response instead of
 /// a broken connection; and how long that may take.
 const MOST_DISCARDED: usize = 8 * 1024 * 1024;
 const DISCARDING: Duration = Duration::from_secs(1);
@@ -22,7 +23,7 @@ const DISCARDING: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 /// If it is too large, too slow, or cannot be read.
-pub(super) async fn read(parts: &Parts, body: Body, limits: &Limits) -> Result<Bytes, Error> {
+pub(super) async fn read(parts: &Parts, body: Body, limits: &Limits) -> Result<Bytes, Problem> {
     if body.is_end_stream() {
         return Ok(Bytes::new());
     }
@@ -34,15 +35,21 @@ pub(super) async fn read(parts: &Parts, body: Body, limits: &Limits) -> Result<B
         if !parts.headers.contains_key(header::EXPECT) {
             discard(body).await;
         }
-        return Err(Error::BodyTooLarge { limit });
+        return Err(too_large(limit));
     }
     let read = timeout(Duration::from_secs(limits.body_seconds.into()), to_bytes(body, limit));
     match read.await {
         Ok(Ok(body)) => Ok(body),
-        Ok(Err(error)) if is_too_large(&error) => Err(Error::BodyTooLarge { limit }),
-        Ok(Err(error)) => Err(Error::BodyMalformed(error)),
-        Err(_) => Err(Error::BodyTooSlow),
+        Ok(Err(error)) if is_too_large(&error) => Err(too_large(limit)),
+        Ok(Err(_)) => Err(Problem::bad_request("The request body cannot be read.")),
+        Err(_) => {
+            Err(Problem::new(ProblemType::BodyTooSlow, "The request body did not arrive completely in time."))
+        }
     }
+}
+
+fn too_large(limit: usize) -> Problem {
+    Problem::new(ProblemType::BodyTooLarge, format!("The request body is larger than {limit} bytes."))
 }
 
 async fn discard(body: Body) {

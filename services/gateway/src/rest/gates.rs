@@ -7,25 +7,31 @@ use prometheus_client::{
 };
 use service::metrics::Registrar;
 
-use super::routes::Service;
+use super::routes::{PerService, Service};
 use crate::admission::{self, Gate};
 
 /// Name and help of each gauge.
 const GAUGES: [(&str, &str); 5] = [
-    ("gateway_admitted_requests", "Requests at a service"),
-    ("gateway_admission_limit", "The most requests that a service gets at a time"),
-    ("gateway_admission_share_limit", "The most requests of one tenant that a service gets at a time"),
+    ("gateway_admitted_requests", "Requests in progress at a service"),
+    ("gateway_admission_limit", "Maximum number of concurrent requests to a service"),
+    ("gateway_admission_share_limit", "Maximum number of concurrent requests of one tenant to a service"),
     ("gateway_waiting_requests", "Requests that wait for admission"),
     ("gateway_shed_requests", "Requests that were shed since the start"),
 ];
 
 /// The gates of all services. Clones share them.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Gates([Gate; 5]);
+#[derive(Debug, Clone)]
+pub(crate) struct Gates(PerService<Gate>);
+
+impl Default for Gates {
+    fn default() -> Self {
+        Self(PerService::new(|_| Gate::default()))
+    }
+}
 
 impl Gates {
     pub(super) fn of(&self, service: Service) -> &Gate {
-        &self.0[service as usize]
+        self.0.of(service)
     }
 
     pub(super) fn register(&self, registry: &mut Registrar<'_>) {
@@ -45,7 +51,7 @@ impl Collector for Gates {
         ];
         for ((name, help), value) in GAUGES.into_iter().zip(values) {
             let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-            for service in Service::ALL {
+            for service in Service::all() {
                 let value = i64::try_from(value(&self.of(service).load())).unwrap_or(i64::MAX);
                 let labels = [("upstream", service.name())];
                 ConstGauge::new(value).encode(family.encode_family(&labels)?)?;

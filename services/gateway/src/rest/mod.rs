@@ -2,22 +2,21 @@
 
 mod answers;
 mod body;
-pub(crate) mod credentials;
 mod gates;
 pub(crate) mod openapi;
 mod path;
 mod routes;
 mod websocket;
 
-use std::{future::pending, net::IpAddr, time::Duration};
+use std::{future::pending, net::IpAddr, sync::Arc, time::Duration};
 
-use api::problem;
-use auth::{Grant, HasAuth, Principal, User};
+use api::{Problem, ProblemType, problem};
+use auth::{AuthState, Grant, HasAuth, Principal, User};
 use axum::{
     Router,
     body::{Body, Bytes},
     extract::{FromRequestParts, Request},
-    http::{HeaderValue, Method, StatusCode, header, request::Parts},
+    http::{HeaderValue, Method, StatusCode, header, request::Parts as RequestParts},
     response::Response,
     routing::get,
 };
@@ -26,21 +25,25 @@ use serde_json::Value;
 use service::Metrics;
 use tokio::time::timeout;
 use traces::SpanKind;
+use url::Url;
 
 use crate::{
     admission::{Class, Share, Work},
     concurrency::Concurrency,
     connection_info::ConnectionInfo,
-    error::Error,
-    headers, own,
-    proxy::{self, Via},
-    router::oneshot,
-    state::AppState,
+    credentials::{self, Credentials},
+    headers,
+    limits::{Limits, RateLimits},
+    oneshot::oneshot,
+    own,
+    proxy::{self, Proxy, Via},
+    refusal::Refusal,
+    services::Services,
 };
 use answers::Answers;
 use gates::Gates;
 pub(crate) use path::is_unambiguous;
-use routes::{Access, Address, Addresses};
+use routes::{Access, Address, PerService};
 
 /// Longest wait until this gateway has read that the tokens of the session are revoked.
 const SWITCH: Duration = Duration::from_secs(2);
@@ -52,7 +55,7 @@ struct Switch {
 }
 
 impl Switch {
-    fn of(parts: &Parts, body: &[u8]) -> Option<Self> {
+    fn of(parts: &RequestParts, body: &[u8]) -> Option<Self> {
         let is_switch = parts.method == Method::PATCH && parts.uri.path() == "/v1/sessions/current";
         is_switch.then(|| serde_json::from_slice(body).ok()).flatten()
     }
@@ -63,10 +66,27 @@ impl Switch {
     }
 }
 
+/// What the API shares with other slices.
+#[derive(Clone)]
+pub(crate) struct Parts {
+    pub(crate) auth: AuthState,
+    pub(crate) credentials: Arc<Credentials>,
+    pub(crate) rate_limits: Arc<RateLimits>,
+    pub(crate) proxy: Arc<Proxy>,
+    pub(crate) limits: Limits,
+    pub(crate) public_url: Url,
+}
+
+impl HasAuth for Parts {
+    fn auth(&self) -> &AuthState {
+        &self.auth
+    }
+}
+
 /// The platform's REST API.
 pub(crate) struct Api {
-    state: AppState,
-    addresses: Addresses,
+    parts: Parts,
+    addresses: PerService<Address>,
     gates: Gates,
     pub(crate) answers: Answers,
     /// Operations that the gateway answers itself.
@@ -94,22 +114,33 @@ pub(crate) fn register(metrics: &Metrics) -> (Gates, Answers) {
 }
 
 /// Why a path has no page.
-pub(crate) fn no_page(path: &str) -> Error {
-    if is_unambiguous(path) { Error::NoSuchRoute } else { Error::AmbiguousPath }
+pub(crate) fn no_page(path: &str) -> Refusal {
+    if is_unambiguous(path) { Refusal::no_such_route() } else { ambiguous_path() }
+}
+
+fn ambiguous_path() -> Refusal {
+    let detail = "The path is ambiguous: it has dot segments, empty segments or encoded separators.";
+    Problem::bad_request(detail).into()
+}
+
+/// The service has more to do than it can.
+fn overloaded(service: &str) -> Problem {
+    let detail = format!("The {service} service is overloaded. The request was not sent to it.");
+    Problem::new(ProblemType::Overloaded, detail)
 }
 
 /// Whether the request has one effect however often it is sent.
-fn is_repeatable(parts: &Parts) -> bool {
+fn is_repeatable(parts: &RequestParts) -> bool {
     let is_upgrade = headers::upgrade(&parts.headers).is_some();
     !is_upgrade && (parts.method.is_safe() || parts.headers.contains_key("idempotency-key"))
 }
 
 impl Api {
-    pub(crate) fn new(state: AppState, own: Router, metrics: &Metrics) -> Self {
+    pub(crate) fn new(parts: Parts, services: &Services, own: Router, metrics: &Metrics) -> Self {
         let (gates, answers) = register(metrics);
-        let under_way = Concurrency::new(state.config.limits.tenant_requests_at_a_time);
+        let under_way = Concurrency::new(parts.limits.tenant_requests_at_a_time);
         let own = own.method_not_allowed_fallback(problem::no_such_method);
-        Self { addresses: Addresses::new(&state.config.services), gates, answers, own, under_way, state }
+        Self { addresses: routes::addresses(services), gates, answers, own, under_way, parts }
     }
 
     /// Whether a path belongs to the API. It may name no operation.
@@ -118,18 +149,17 @@ impl Api {
     }
 
     /// Returns the verified caller. A request that has none counts for its address.
-    async fn caller(&self, peer: IpAddr, parts: &mut Parts) -> Result<Principal, Error> {
-        let state = &self.state;
+    async fn caller(&self, peer: IpAddr, request: &mut RequestParts) -> Result<Principal, Refusal> {
         // only services act for others
-        parts.headers.remove(api::subject::HEADER);
-        let caller = match state.credentials.exchange(state, peer, parts).await {
-            Ok(()) => User::from_request_parts(parts, state).await.map_err(Error::from),
-            Err(error) => Err(error),
+        request.headers.remove(api::subject::HEADER);
+        let caller = match self.parts.credentials.exchange(peer, request).await {
+            Ok(()) => User::from_request_parts(request, &self.parts).await.map_err(Refusal::from),
+            Err(error) => Err(error.into()),
         };
         match caller {
             Ok(User(principal)) => Ok(principal),
             Err(error) => {
-                state.rate_limits.check_address(peer).await?;
+                self.parts.rate_limits.check_address(peer).await?;
                 Err(error)
             }
         }
@@ -148,9 +178,9 @@ impl Api {
         if let Some(position) = span.header() {
             request.headers_mut().insert(traces::HEADER, position);
         }
-        let timeout = Duration::from_secs(self.state.config.limits.answer_seconds.into());
+        let timeout = Duration::from_secs(self.parts.limits.answer_seconds.into());
         let authority = address.authority();
-        let sent = self.state.proxy.send(request, authority, via, connection, Some(timeout), pending()).await;
+        let sent = self.parts.proxy.send(request, authority, via, connection, Some(timeout), pending()).await;
         match &sent {
             Ok(response) => traces::http::received(&mut span, response.status()),
             Err(_) => span.fail("no_response"),
@@ -159,11 +189,11 @@ impl Api {
     }
 
     /// Answers a request for an operation of the gateway's own, within the limits that all requests have.
-    async fn answer(&self, request: Request, connection: &ConnectionInfo) -> Result<Response, Error> {
+    async fn answer(&self, request: Request, connection: &ConnectionInfo) -> Result<Response, Refusal> {
         let (mut parts, body) = request.into_parts();
         let principal = self.caller(connection.peer, &mut parts).await?;
         let tenant = principal.tenant.map(|(tenant, _)| tenant);
-        let limits = &self.state.rate_limits;
+        let limits = &self.parts.rate_limits;
         let remaining = limits.check_request(connection.peer, tenant, principal.user).await?;
         let mut response = oneshot(self.own.clone(), Request::from_parts(parts, body)).await;
         response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -172,42 +202,45 @@ impl Api {
     }
 
     /// Forwards a request to the service of its path.
-    pub(crate) async fn forward(&self, mut request: Request) -> Result<Response, Error> {
-        let state = &self.state;
-        let connection = request.extensions_mut().remove::<ConnectionInfo>().ok_or(Error::NoHost)?;
+    pub(crate) async fn forward(&self, mut request: Request) -> Result<Response, Refusal> {
+        let limits = &self.parts.rate_limits;
+        let connection = request.extensions_mut().remove::<ConnectionInfo>().ok_or_else(Refusal::no_host)?;
         if !is_unambiguous(request.uri().path()) {
-            return Err(Error::AmbiguousPath);
+            return Err(ambiguous_path());
         }
         if own::PATHS.contains(&request.uri().path()) {
             return self.answer(request, &connection).await;
         }
-        let route = routes::find(request.method(), request.uri().path()).ok_or(Error::NoSuchRoute)?;
+        let route =
+            routes::find(request.method(), request.uri().path()).ok_or_else(Refusal::no_such_route)?;
         let subprotocol = websocket::take_token(request.headers_mut());
         let (mut parts, body) = request.into_parts();
         let (mut share, mut is_admin) = (Share::Platform, false);
         let mut grant = None;
         let remaining = match route.access {
-            Access::SignIn => Some(state.rate_limits.check_sign_in(connection.peer).await?),
-            Access::Public => Some(state.rate_limits.check_address(connection.peer).await?),
+            Access::SignIn => Some(limits.check_sign_in(connection.peer).await?),
+            Access::Public => Some(limits.check_address(connection.peer).await?),
             Access::SignedIn => {
                 let principal = self.caller(connection.peer, &mut parts).await?;
                 share = principal.tenant.map_or(Share::Platform, |(tenant, _)| Share::Tenant(tenant));
                 is_admin = principal.admin;
                 grant = Some(principal.grant());
                 let tenant = principal.tenant.map(|(tenant, _)| tenant);
-                Some(state.rate_limits.check_request(connection.peer, tenant, principal.user).await?)
+                Some(limits.check_request(connection.peer, tenant, principal.user).await?)
             }
         };
         let slot = match share {
-            Share::Tenant(tenant) => Some(self.under_way.take(tenant).ok_or(Error::TooManyAtATime)?),
+            Share::Tenant(tenant) => {
+                Some(self.under_way.take(tenant).ok_or_else(Refusal::too_many_at_a_time)?)
+            }
             Share::Platform => None,
         };
         // a cookie has been exchanged; services must see neither it nor those of instances' pages
-        credentials::strip_cookies(&mut parts, &state.config.public_url);
+        credentials::strip_cookies(&mut parts, &self.parts.public_url);
 
         let service = route.service.name();
         let address = self.addresses.of(route.service);
-        let body = body::read(&parts, body, &state.config.limits).await?;
+        let body = body::read(&parts, body, &self.parts.limits).await?;
         let switch = Switch::of(&parts, &body);
         let class = Class::of(&parts.method, parts.uri.path(), &parts.headers, is_admin);
         let permit = match Work::of(&parts) {
@@ -215,7 +248,7 @@ impl Api {
                 let waiting = traces::child(SpanKind::Internal, "admission");
                 let entered = self.gates.of(route.service).enter(class, share).await;
                 drop(waiting);
-                let permit = entered.map_err(|source| Error::Overloaded { service, source })?;
+                let permit = entered.map_err(|_| overloaded(service))?;
                 Some((permit, work))
             }
             None => None,
@@ -232,12 +265,12 @@ impl Api {
             permit.answered(work, sent.is_err());
         }
         drop(slot);
-        let mut response = sent.map_err(|error| Error::upstream(service, error))?;
+        let mut response = sent.map_err(|error| error.problem(service))?;
         if let Some(grant) = grant.filter(|grant| switch.as_ref().is_some_and(|to| to.leaves(grant)))
             && response.status().is_success()
         {
             // or the next request would be sent with a token for the tenant before
-            let _ = timeout(SWITCH, state.auth().verifier.revocations().ended(grant)).await;
+            let _ = timeout(SWITCH, self.parts.auth.verifier.revocations().ended(grant)).await;
         }
         if response.status() == StatusCode::SWITCHING_PROTOCOLS
             && let Some(chosen) = subprotocol

@@ -110,7 +110,7 @@ fn add_rate_limit_headers(document: &mut Value) {
     document["components"]["responses"].as_object_mut().into_iter().flatten().for_each(|(_, one)| add(one));
 }
 
-/// Adds what the registry says of each type of problem, for the generators of clients.
+/// Adds the registered description of each type of problem, for generators of clients.
 fn add_problem_types(document: &mut Value) {
     let described = |known: &ProblemType| {
         let members: Map<String, Value> = known
@@ -265,7 +265,8 @@ mod tests {
                 let concrete = path.replace(['{', '}'], "");
                 assert!(super::super::path::is_unambiguous(&concrete), "{path}");
                 let route = super::super::routes::find(&axum::http::Method::GET, &concrete);
-                assert_eq!(route.map(|route| route.service.name()), Some(*service), "{path}");
+                let found = route.map(|route| route.service.name());
+                assert_eq!(found, Some(*service), "{path}: see the paths in platform.toml");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Paths that two programs could read differently are refused before a decision depends on them.
+//! Refuses paths that two programs could read differently, before a decision depends on them.
 
 /// Returns whether every program reads the path alike: it has no dot segments, empty segments or backslashes, and no
 /// percent-encoded characters that are syntax or not text. No path of the API has any of these.

@@ -1,41 +1,25 @@
 //! Which service serves which paths, and which need no access token.
 
+use std::{collections::BTreeMap, sync::LazyLock};
+
 use axum::http::Method;
 use url::Url;
 
-use crate::config::Services;
+use crate::services::Services;
 
-/// A service of the platform.
+static ROUTES: LazyLock<Routes> = LazyLock::new(Routes::of_the_list);
+
+/// A service that requests are forwarded to: its place among them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Service {
-    Identity,
-    Stock,
-    Gpu,
-    Storage,
-    Jobs,
-}
+pub(super) struct Service(usize);
 
 impl Service {
-    pub(super) const ALL: [Self; 5] = [Self::Identity, Self::Stock, Self::Gpu, Self::Storage, Self::Jobs];
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Identity => "identity",
-            Self::Stock => "stock",
-            Self::Gpu => "gpu",
-            Self::Storage => "storage",
-            Self::Jobs => "jobs",
-        }
+    pub(super) fn all() -> impl Iterator<Item = Self> {
+        (0..ROUTES.names.len()).map(Self)
     }
 
-    fn url(self, services: &Services) -> &Url {
-        match self {
-            Self::Identity => &services.identity,
-            Self::Stock => &services.stock,
-            Self::Gpu => &services.gpu,
-            Self::Storage => &services.storage,
-            Self::Jobs => &services.jobs,
-        }
+    pub(super) fn name(self) -> &'static str {
+        ROUTES.names[self.0]
     }
 }
 
@@ -68,17 +52,23 @@ impl Address {
     }
 }
 
+/// What there is one of for each service.
+#[derive(Debug, Clone)]
+pub(super) struct PerService<T>(Vec<T>);
+
+impl<T> PerService<T> {
+    pub(super) fn new(value: impl FnMut(Service) -> T) -> Self {
+        Self(Service::all().map(value).collect())
+    }
+
+    pub(super) fn of(&self, service: Service) -> &T {
+        &self.0[service.0]
+    }
+}
+
 /// The addresses of the services.
-pub(super) struct Addresses([Address; 5]);
-
-impl Addresses {
-    pub(super) fn new(services: &Services) -> Self {
-        Self(Service::ALL.map(|service| Address::of(service.url(services))))
-    }
-
-    pub(super) fn of(&self, service: Service) -> &Address {
-        &self.0[service as usize]
-    }
+pub(super) fn addresses(services: &Services) -> PerService<Address> {
+    PerService::new(|service| Address::of(&services[service.name()]))
 }
 
 /// Who may send a request.
@@ -99,93 +89,59 @@ pub(super) struct Route {
     pub(super) access: Access,
 }
 
-/// The collections under `/v1/` and their services. No other collection exists.
-const COLLECTIONS: [(&str, Service); 61] = [
-    ("sessions", Service::Identity),
-    ("me", Service::Identity),
-    ("tenants", Service::Identity),
-    ("tenant-operations", Service::Identity),
-    ("users", Service::Identity),
-    ("signing-keys", Service::Identity),
-    ("api-keys", Service::Identity),
-    ("audit", Service::Identity),
-    ("platform-audit", Service::Identity),
-    ("datacenters", Service::Stock),
-    ("gpu-specs", Service::Stock),
-    ("stock", Service::Stock),
-    ("stock-operations", Service::Stock),
-    ("stock-events", Service::Stock),
-    ("stock-units", Service::Stock),
-    ("stock-repairs", Service::Stock),
-    ("stock-capacity", Service::Stock),
-    ("platform-stock-audit", Service::Stock),
-    ("services", Service::Gpu),
-    ("instance-audit", Service::Gpu),
-    ("platform-instance-audit", Service::Gpu),
-    ("instances", Service::Gpu),
-    ("instance-operations", Service::Gpu),
-    ("events", Service::Gpu),
-    ("platform-instances", Service::Gpu),
-    ("platform-isolation", Service::Gpu),
-    ("registry-credentials", Service::Gpu),
-    ("quota", Service::Gpu),
-    ("platform-quotas", Service::Gpu),
-    ("budget", Service::Gpu),
-    ("platform-budgets", Service::Gpu),
-    ("usage", Service::Gpu),
-    ("platform-usage", Service::Gpu),
-    ("ssh", Service::Gpu),
-    ("ssh-keys", Service::Gpu),
-    ("ssh-sessions", Service::Gpu),
-    ("platform-ssh-sessions", Service::Gpu),
-    ("storage-specs", Service::Storage),
-    ("storages", Service::Storage),
-    ("storage-operations", Service::Storage),
-    ("storage-events", Service::Storage),
-    ("platform-storages", Service::Storage),
-    ("storage-audit", Service::Storage),
-    ("platform-storage-audit", Service::Storage),
-    ("storage-quota", Service::Storage),
-    ("platform-storage-quotas", Service::Storage),
-    ("jobs", Service::Jobs),
-    ("job-batches", Service::Jobs),
-    ("uploads", Service::Jobs),
-    ("models", Service::Jobs),
-    ("base-models", Service::Jobs),
-    ("mq-credentials", Service::Jobs),
-    ("mq-dead", Service::Jobs),
-    ("job-events", Service::Jobs),
-    ("webhooks", Service::Jobs),
-    ("job-usage", Service::Jobs),
-    ("platform-job-usage", Service::Jobs),
-    ("job-audit", Service::Jobs),
-    ("platform-job-audit", Service::Jobs),
-    ("pools", Service::Jobs),
-    ("platform-pools", Service::Jobs),
-];
+/// The routes of the list of services.
+struct Routes {
+    names: Vec<&'static str>,
+    /// Requests without an access token.
+    open: Vec<(OpenPath, Route)>,
+    /// First segments after `/v1/`.
+    collections: BTreeMap<&'static str, Service>,
+}
+
+/// `[METHOD ]PATH`, where a last `*` is the rest of the path.
+struct OpenPath {
+    method: Option<&'static str>,
+    path: &'static str,
+    is_prefix: bool,
+}
+
+impl OpenPath {
+    fn new(text: &'static str) -> Self {
+        let (method, path) = text.split_once(' ').map_or((None, text), |(method, path)| (Some(method), path));
+        let prefix = path.strip_suffix('*');
+        Self { method, path: prefix.unwrap_or(path), is_prefix: prefix.is_some() }
+    }
+
+    fn fits(&self, method: &Method, path: &str) -> bool {
+        self.method.is_none_or(|wanted| method == wanted)
+            && if self.is_prefix { path.starts_with(self.path) } else { path == self.path }
+    }
+}
+
+impl Routes {
+    fn of_the_list() -> Self {
+        let mut routes = Self { names: Vec::new(), open: Vec::new(), collections: BTreeMap::new() };
+        for (n, listed) in platform::routed().enumerate() {
+            let service = Service(n);
+            routes.names.push(&listed.name);
+            routes.collections.extend(listed.collections().into_iter().map(|name| (name, service)));
+            for (paths, access) in [(&listed.sign_in, Access::SignIn), (&listed.public, Access::Public)] {
+                let route = Route { service, access };
+                routes.open.extend(paths.iter().map(|path| (OpenPath::new(path), route)));
+            }
+        }
+        routes
+    }
+}
 
 /// Returns the route of a request. The path must be unambiguous.
 pub(super) fn find(method: &Method, path: &str) -> Option<Route> {
-    let identity = |access| Some(Route { service: Service::Identity, access });
-    match path {
-        "/v1/sessions"
-        | "/v1/sessions/refresh"
-        | "/v1/sessions/passkey"
-        | "/v1/sessions/passkey-challenges"
-            if method == Method::POST =>
-        {
-            return identity(Access::SignIn);
-        }
-        "/v1/sign-in-providers" => return identity(Access::Public),
-        "/v1/offers" => return Some(Route { service: Service::Stock, access: Access::Public }),
-        "/v1/storage-offers" => return Some(Route { service: Service::Storage, access: Access::Public }),
-        _ if path.starts_with("/v1/sign-in/") => return identity(Access::SignIn),
-        "/.well-known/jwks.json" | "/.well-known/openid-configuration" => return identity(Access::Public),
-        _ => {}
+    if let Some((_, route)) = ROUTES.open.iter().find(|(open, _)| open.fits(method, path)) {
+        return Some(*route);
     }
     let collection = path.strip_prefix("/v1/")?.split('/').next()?;
-    let (_, service) = COLLECTIONS.iter().find(|(name, _)| *name == collection)?;
-    Some(Route { service: *service, access: Access::SignedIn })
+    let service = *ROUTES.collections.get(collection)?;
+    Some(Route { service, access: Access::SignedIn })
 }
 
 #[cfg(test)]
@@ -194,11 +150,11 @@ mod tests {
 
     #[test]
     fn only_listed_collections_exist() {
-        let to = |path| find(&Method::GET, path).map(|route| route.service);
-        assert_eq!(to("/v1/stock"), Some(Service::Stock));
-        assert_eq!(to("/v1/stock/additions"), Some(Service::Stock));
-        assert_eq!(to("/v1/instances/inst_x/terminal"), Some(Service::Gpu));
-        assert_eq!(to("/v1/storages"), Some(Service::Storage));
+        let to = |path| find(&Method::GET, path).map(|route| route.service.name());
+        assert_eq!(to("/v1/stock"), Some("stock"));
+        assert_eq!(to("/v1/stock/additions"), Some("stock"));
+        assert_eq!(to("/v1/instances/inst_x/terminal"), Some("gpu"));
+        assert_eq!(to("/v1/storages"), Some("storage"));
         for path in [
             "/",
             "/v1",
@@ -219,5 +175,6 @@ mod tests {
         assert_eq!(access(Method::POST, "/v1/sessions/passkey-challenges"), Access::SignIn);
         assert_eq!(access(Method::DELETE, "/v1/sessions/current"), Access::SignedIn);
         assert_eq!(access(Method::GET, "/v1/sessions"), Access::SignedIn);
+        assert_eq!(access(Method::GET, "/v1/sign-in/company/callback"), Access::SignIn);
     }
 }

@@ -12,7 +12,7 @@ use axum::{
 use utoipa_swagger_ui::Config;
 
 use super::API_PAGE;
-use crate::error::Error;
+use crate::refusal::Refusal;
 
 /// The files of Swagger UI that the page needs.
 const FILES: [&str; 2] = ["swagger-ui.css", "swagger-ui-bundle.js"];
@@ -50,7 +50,7 @@ fn asset(name: &str) -> Response {
             .into_response();
     }
     let Some(name) = FILES.into_iter().find(|known| *known == name) else {
-        return Error::NoSuchRoute.into_response();
+        return Refusal::no_such_route().into_response();
     };
     match utoipa_swagger_ui::serve(name, Arc::new(Config::default())) {
         Ok(Some(file)) => {
@@ -66,6 +66,6 @@ fn asset(name: &str) -> Response {
             }
             response
         }
-        _ => Error::NoSuchRoute.into_response(),
+        _ => Refusal::no_such_route().into_response(),
     }
 }

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use tower_http::services::ServeDir;
 use url::{Origin, Url};
 
-use crate::{error::Error, html, rest};
+use crate::{html, refusal::Refusal, rest};
 
 /// The page that is the console.
 const PAGE: &str = "/index.html";
@@ -100,7 +100,7 @@ impl Console {
         *request.headers_mut() = headers.clone();
         let mut response = match self.files.clone().try_call(request).await {
             Ok(response) => response.map(Body::new),
-            Err(error) => return Some(Error::Internal(error.into()).into_response()),
+            Err(error) => return Some(Refusal::internal(error).into_response()),
         };
         response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, (*self.policy).clone());
         Some(response)

@@ -14,7 +14,6 @@ use axum::{
 use url::Url;
 
 use crate::{
-    config::Config,
     html::{Language, Markup, Page},
     rest,
 };
@@ -30,10 +29,10 @@ const API_PAGE: &str = "/api";
 ///
 /// # Errors
 /// If the configuration of the console is not valid.
-pub(crate) fn router(config: &Config) -> anyhow::Result<Router> {
-    let console = config.console.as_ref().map(Console::open).transpose()?.flatten();
+pub(crate) fn router(console: Option<&ConsoleConfig>, public_url: &Url) -> anyhow::Result<Router> {
+    let console = console.map(Console::open).transpose()?.flatten();
     let Some(console) = console else {
-        let public_url = config.public_url.clone();
+        let public_url = public_url.clone();
         let start = get(move |headers: HeaderMap| std::future::ready(start_page(&public_url, &headers)));
         let no_page = async |request: Request| rest::no_page(request.uri().path());
         return Ok(api_page::router().route("/", start).fallback(no_page));

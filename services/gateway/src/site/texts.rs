@@ -2,7 +2,7 @@
 
 use crate::html::Language;
 
-/// What the start page says.
+/// The texts of the start page.
 pub(super) struct Texts {
     pub(super) title: &'static str,
     pub(super) what: &'static str,

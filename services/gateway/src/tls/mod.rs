@@ -36,7 +36,7 @@ pub struct TlsConfig {
     /// Time for a handshake, in seconds (default 10).
     #[serde(default = "default_handshake_seconds")]
     pub handshake_seconds: u32,
-    /// Seconds between two looks at the files (default 5).
+    /// Seconds between two checks of the files (default 5).
     #[serde(default = "default_reload_seconds")]
     pub reload_seconds: u32,
     /// A plain listener that redirects to `https`; none by default.

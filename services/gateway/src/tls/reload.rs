@@ -1,5 +1,5 @@
-//! The worker `gateway.certificates`, which loads certificates again when their files change. It compares the content:
-//! the time of a file says nothing of a mounted Secret, where Kubernetes replaces a link.
+//! The task `gateway.certificates.follow`, which loads certificates again when their files change. It compares the content:
+//! modification times do not show changes of a mounted Secret, where Kubernetes replaces a link.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,7 +7,7 @@ use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{family::Family, gauge::Gauge},
 };
-use service::{Metrics, Round, Workers};
+use service::{Duty, Metrics, Round, Task};
 
 use super::{
     Certificates, Tls,
@@ -62,21 +62,17 @@ fn labels(certificate: &Certificate) -> Labels {
 }
 
 impl Tls {
-    /// Starts the worker.
-    pub(crate) fn start(&self, workers: &Workers, service: &str) {
-        let failures = Arc::new(Mutex::new(vec![None; self.certificates.0.len()]));
-        let tls = self.clone();
-        workers.spawn_periodic(format!("{service}.certificates"), self.reload, move || {
-            let (tls, failures) = (tls.clone(), Arc::clone(&failures));
-            async move {
-                tokio::task::spawn_blocking(move || {
-                    let mut failures = failures.lock().unwrap_or_else(PoisonError::into_inner);
-                    tls.certificates.reload(&tls.gauges, &mut failures);
-                })
-                .await?;
-                Ok(Round::Done)
-            }
-        });
+    /// The task that replaces certificates.
+    pub(crate) fn task(&self) -> Task {
+        let parts = (self.clone(), Arc::new(Mutex::new(vec![None; self.certificates.0.len()])));
+        Task::every("certificates", Duty::Follow, self.reload, &parts, |(tls, failures)| async move {
+            tokio::task::spawn_blocking(move || {
+                let mut failures = failures.lock().unwrap_or_else(PoisonError::into_inner);
+                tls.certificates.reload(&tls.gauges, &mut failures);
+            })
+            .await?;
+            Ok(Round::Done)
+        })
     }
 }
 

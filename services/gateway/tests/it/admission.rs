@@ -32,7 +32,7 @@ async fn a_tenant_with_many_requests_waits_behind_itself() {
         }
     });
     let url = testkit::serve(stock).await.parse().unwrap();
-    let platform = Platform::with(|config| config.services.stock = url).await;
+    let platform = Platform::with(|config| config.services["stock"] = url).await;
     let (heavy, light) = (platform.member(), platform.member().header("x-light", "1"));
     let mut crowd = JoinSet::new();
     for _ in 0..400 {
@@ -78,7 +78,7 @@ async fn a_tenant_has_a_number_of_requests_at_a_time() {
     });
     let url = testkit::serve(stock).await.parse().unwrap();
     let platform = Platform::with(|config| {
-        config.services.stock = url;
+        config.services["stock"] = url;
         config.limits.tenant_requests_at_a_time = 2;
     })
     .await;
@@ -120,7 +120,7 @@ async fn a_deletion_overtakes_what_waits() {
         }
     });
     let url = testkit::serve(stock).await.parse().unwrap();
-    let platform = Platform::with(|config| config.services.stock = url).await;
+    let platform = Platform::with(|config| config.services["stock"] = url).await;
     let member = platform.member();
     let mut requests = JoinSet::new();
     for _ in 0..REQUESTS {

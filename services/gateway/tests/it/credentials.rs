@@ -91,7 +91,7 @@ impl World {
             .route("/v1/sessions/current", patch(async || Json(json!({}))));
         let url = testkit::serve(services).await;
         let platform = Platform::with(|config| {
-            config.services.identity = url.parse().unwrap();
+            config.services["identity"] = url.parse().unwrap();
             change(config);
         })
         .await;
@@ -107,7 +107,7 @@ impl World {
     /// Has the key exchanged for a token with these claims.
     pub(crate) fn grants(&self, key: &str, claims: &Claims, expires_in: u32, rate: Option<u32>) -> String {
         let token = self.platform.issuer.sign(claims);
-        let grant = json!({ "access_token": token, "expires_in": expires_in, "requests_per_second": rate });
+        let grant = json!({ "access_token": token, "expires_in": expires_in, "requests_per_second": rate, "creators": [] });
         self.identity.answers.lock().unwrap().insert(key.to_owned(), (200, grant));
         token
     }
@@ -201,7 +201,7 @@ async fn without_an_answer_no_key_is_accepted() {
     world.client(&key(2)).get("/v1/stock").await.expect_problem(503, "unavailable");
     // nor is a token that does not verify forwarded
     let stranger = testkit::Issuer::start().await;
-    let grant = json!({ "access_token": stranger.admin(), "expires_in": 300, "requests_per_second": null });
+    let grant = json!({ "access_token": stranger.admin(), "expires_in": 300, "requests_per_second": null, "creators": [] });
     world.identity.answers.lock().unwrap().insert(key(3), (200, grant));
     world.client(&key(3)).get("/v1/stock").await.expect_problem(503, "unavailable");
 }

@@ -126,9 +126,11 @@ fn events(begin: usize, log: watch::Receiver<Log>) -> impl futures::Stream<Item 
 async fn platform() -> (Platform, [Service; 4]) {
     let services: [Service; 4] = std::array::from_fn(|_| Service::default());
     let [gpu, jobs, storage, stock] = &services;
-    let urls = (gpu.start().await, jobs.start().await, storage.start().await, stock.start().await);
+    let urls = [gpu.start().await, jobs.start().await, storage.start().await, stock.start().await];
     let platform = Platform::with(|config| {
-        (config.services.gpu, config.services.jobs, config.services.storage, config.services.stock) = urls;
+        for (name, url) in ["gpu", "jobs", "storage", "stock"].into_iter().zip(urls) {
+            config.services[name] = url;
+        }
     })
     .await;
     platform.ready().await;
@@ -186,7 +188,7 @@ impl Reader {
         format!("{}{number}", event["type"].as_str().unwrap())
     }
 
-    /// Reads until the positions of so many services are known.
+    /// Reads until the positions of this number of services are known.
     async fn begun(&mut self, sources: usize) {
         while self.last.as_ref().is_none_or(|last| last.split(';').count() < sources) {
             let part = timeout(PATIENCE, self.response.chunk()).await.expect("a position comes").unwrap();
@@ -396,7 +398,7 @@ async fn a_client_that_reads_slowly_makes_the_services_wait() {
         Body::from_stream(parts)
     };
     let gpu = testkit::serve(Router::new().route("/v1/events", get(endless))).await.parse().unwrap();
-    let platform = Platform::with(|config| config.services.gpu = gpu).await;
+    let platform = Platform::with(|config| config.services["gpu"] = gpu).await;
     let token = platform.issuer.user(TenantId::new(), Role::Member);
     let response = request(&platform, &token, "?topics=instances", None).await;
     assert_eq!(response.status(), 200);

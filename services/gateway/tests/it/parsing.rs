@@ -45,7 +45,7 @@ async fn recorded() -> (Platform, Seen) {
         }
     });
     let url = testkit::serve(stock).await.parse().unwrap();
-    (Platform::with(|config| config.services.stock = url).await, seen)
+    (Platform::with(|config| config.services["stock"] = url).await, seen)
 }
 
 fn token(platform: &Platform) -> String {

@@ -128,10 +128,10 @@ async fn the_consoles_cookie_says_who_opens_a_link() {
     let grant = std::sync::Arc::clone(&granted);
     let exchange = async move || {
         let token = grant.lock().unwrap().clone();
-        Json(json!({ "access_token": token, "expires_in": 300, "requests_per_second": null }))
+        Json(json!({ "access_token": token, "expires_in": 300, "requests_per_second": null, "creators": [] }))
     };
     let identity = testkit::serve(Router::new().route("/internal/v1/token-exchanges", post(exchange))).await;
-    let platform = Platform::with(|config| config.services.identity = identity.parse().unwrap()).await;
+    let platform = Platform::with(|config| config.services["identity"] = identity.parse().unwrap()).await;
     let instance = platform.instance();
     let ann = platform.person();
     *granted.lock().unwrap() = platform.issuer.sign(&ann);

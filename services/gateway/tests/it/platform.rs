@@ -244,7 +244,12 @@ impl Platform {
             .route("/v1/instances/{id}/terminal", any(echo))
             .route("/v1/instances/{id}/log", post(|r: Request| async { Body::new(r.into_body()) }))
             .with_state(Arc::clone(&world));
-        let url = async |router| testkit::serve(router).await.parse().unwrap();
+        let mut urls: HashMap<_, url::Url> = HashMap::new();
+        for name in ::platform::routed().map(|service| service.name.as_str()) {
+            let service = service(name, &world);
+            let service = if name == "gpu" { service.merge(internal.clone()) } else { service };
+            urls.insert(name, testkit::serve(service).await.parse().unwrap());
+        }
         let (public, internal_listener) = (
             TcpListener::bind("127.0.0.1:0").await.unwrap(),
             TcpListener::bind("127.0.0.1:0").await.unwrap(),
@@ -256,13 +261,7 @@ impl Platform {
             public_url: format!("http://localhost:{}", address.port()).parse().unwrap(),
             apps: Apps::default(),
             auth: issuer.config(),
-            services: Services {
-                identity: url(service("identity", &world)).await,
-                stock: url(service("stock", &world)).await,
-                gpu: url(service("gpu", &world).merge(internal)).await,
-                storage: url(service("storage", &world)).await,
-                jobs: url(service("jobs", &world)).await,
-            },
+            services: Services::new(|name| urls[name].clone()),
             gpu_token: GPU_TOKEN.into(),
             cookie_keys: vec![CookieKey {
                 id: "first".to_owned(),

@@ -27,7 +27,7 @@ async fn another(url: &str, first: &World) -> World {
     let world = World::with(|config| {
         config.cache = Some(at(url));
         config.auth = first.platform.issuer.config();
-        config.services.identity = first.identity_url.parse().unwrap();
+        config.services["identity"] = first.identity_url.parse().unwrap();
     })
     .await;
     world.platform.ready().await;

@@ -13,12 +13,12 @@ async fn every_worker_recovers_from_a_panic() {
     assert_eq!(
         workers.names(),
         [
-            "gateway.activity",
-            "gateway.connections",
-            "gateway.metrics",
-            "gateway.rate_limits",
-            "gateway.revocations",
-            "gateway.routes",
+            "gateway.activity.housekeeping",
+            "gateway.connections.housekeeping",
+            "gateway.metrics.serve",
+            "gateway.rate_limits.housekeeping",
+            "gateway.revocations.follow",
+            "gateway.routes.follow",
         ]
     );
     for name in workers.names() {

@@ -17,12 +17,13 @@ mod wake;
 
 use std::{net::SocketAddr, process::Child};
 
-use atelier_gpu::{MIGRATIONS, NAME};
 use clap::Parser;
+use instances::{MIGRATIONS, NAME};
+use testkit::{Issuer, TestDb, eventually};
+
 use load::{Kind, Latencies};
 use serve::Service;
 use stock::Stock;
-use testkit::{Issuer, TestDb, eventually};
 
 #[derive(Debug, Parser)]
 struct Args {

@@ -90,9 +90,9 @@ pub(crate) async fn owners(conn: &mut PgConnection, issuer: &Issuer, tenants: &[
 pub(crate) async fn runs(conn: &mut PgConnection, owners: &[Owner], count: i64) {
     let instances: Vec<InstanceId> = owners.iter().map(|owner| owner.instance).collect();
     sqlx::query(
-        "insert into gpu.runs (id, tenant_id, instance_id, attempt, unit_id, price_per_hour, currency, started_at,
+        "insert into gpu.runs (cluster, datacenter, id, tenant_id, instance_id, attempt, unit_id, price_per_hour, currency, started_at,
              confirmed_at, ended_at, end_reason)
-         select gen_random_uuid(), tenant_id, id, n, md5('u' || n)::uuid, 0.45, 'EUR', begun, begun,
+         select 'uk-1', 'uk-1', gen_random_uuid(), tenant_id, id, n, md5('u' || n)::uuid, 0.45, 'EUR', begun, begun,
              begun + interval '30 s', 'stopped'
          from gpu.instances, generate_series(1, $2) n,
              lateral (select now() - interval '30 days' * (n::float8 / $2) as begun) at

@@ -10,10 +10,10 @@ use atelier_gpu::{
     Apps, BudgetsConfig, Config, EventsConfig, HoldsConfig, IdleConfig, MonitoringConfig, StreamsConfig,
     TerminalConfig,
 };
-use clients::Endpoint;
 use crds::ClusterConfig;
 use db::DbConfig;
 use encryption::EncryptionKey;
+use peer::Endpoint;
 use serde::{Deserialize, Serialize};
 use testkit::{Issuer, service_token};
 

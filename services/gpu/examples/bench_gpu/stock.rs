@@ -14,7 +14,7 @@ use axum::{
     extract::{Path, Query, State},
     routing::{get, put},
 };
-use ids::{DatacenterId, GpuSpecId, InstanceId, UnitId};
+use ids::{DatacenterId, GpuSpecId, InstanceId, TenantId, UnitId};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -80,8 +80,11 @@ impl Stock {
 
 async fn gpu_spec(State(stock): State<Stock>, _: Caller, Path(_): Path<String>) -> Json<Value> {
     Json(
-        json!({ "id": stock.inner.spec, "name": SPEC, "gpu_model": "RTX 3080", "gpu_count": 1, "state": "active",
-        "price_per_hour": "0.36", "currency": "EUR", "hold_price_fraction": "0.25" }),
+        json!({ "id": stock.inner.spec, "name": SPEC, "gpu_model": "RTX 3080", "gpu_count": 1, "gpu_cores": 8704,
+            "video_memory_mib": 10_240, "cpu_millis": 4000, "memory_mib": 8192, "disk_gib": 50, "state": "active",
+            "price_per_hour": "0.36", "currency": "EUR", "hold_price_fraction": "0.25", "node_selector": {},
+            "allocation": { "kind": "device", "resource": "nvidia.com/gpu" }, "summary": "1 GPU",
+            "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z" }),
     )
 }
 
@@ -94,7 +97,7 @@ async fn claim_or_wait(State(stock): State<Stock>, _: Caller, Path(id): Path<Ins
     let inner = stock.inner;
     let claim = inner.claims.lock().unwrap().get(&id).copied();
     let claim = claim.map(|(unit, claimed_at)| {
-        json!({ "instance_id": id, "unit_id": unit, "unit_name": unit.k8s_name(), "gpu_spec_id": inner.spec,
+        json!({ "instance_id": id, "tenant_id": TenantId::new(), "unit_id": unit, "unit_name": unit.k8s_name(), "gpu_spec_id": inner.spec,
             "gpu_spec_name": SPEC, "datacenter_id": inner.datacenter, "datacenter_name": "dev-1", "cluster": CLUSTER,
             "node": "node-1", "price_per_hour": "0.36", "currency": "EUR", "hold_price_fraction": "0.25",
             "claimed_at": claimed_at })
@@ -116,7 +119,7 @@ async fn grants(State(stock): State<Stock>, _: Caller, Query(query): Query<After
     let all = all.borrow();
     let items: Vec<Value> = all[after..]
         .iter()
-        .map(|id| json!({ "at": "2026-01-01T00:00:00Z", "change": { "instance_id": id } }))
+        .map(|id| json!({ "at": "2026-01-01T00:00:00Z", "change": { "instance_id": id, "unit_id": UnitId::new() } }))
         .collect();
     Json(json!({ "items": items, "next_cursor": all.len().to_string(), "complete": true }))
 }

@@ -1,26 +1,28 @@
 //! What ends with its maker: SSH keys and share links of instances, registry credentials, and a user's SSH keys that were added with an API key. A key
-//! that a user has added in person belongs to the user, as a password does. libs/auth finds out whose rights have ended.
+//! that a user has added in person belongs to the user, as a password does. libs/auth finds the makers that have lost their rights.
 
 mod store;
 
 use api::audit;
 use auth::{EndedMaker, Made, MadeBy, Whom};
 use axum::http::StatusCode;
+use db::Db;
+use instances::NAME;
 
-use crate::{NAME, registry_credential, state::AppState};
+use orders::registry_credential;
 
 /// Keys and links of all tenants.
 #[derive(Clone)]
-pub(crate) struct Makers(pub(crate) AppState);
+pub(crate) struct Makers(pub(crate) Db);
 
 impl Made for Makers {
     async fn makers(&self, whom: &Whom) -> anyhow::Result<Vec<MadeBy>> {
-        let mut tx = self.0.db.worker().await?;
+        let mut tx = self.0.worker().await?;
         Ok(store::makers(&mut tx, whom).await?)
     }
 
     async fn end(&self, ended: &EndedMaker) -> anyhow::Result<()> {
-        let mut tx = self.0.db.worker().await?;
+        let mut tx = self.0.worker().await?;
         let Some(tenant) = ended.maker.tenant_id else {
             store::end_user_keys(&mut tx, ended).await?;
             return Ok(tx.commit().await?);

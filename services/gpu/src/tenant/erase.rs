@@ -44,10 +44,10 @@ pub(super) async fn erase(
         // still an order that can be read
         sqlx::query!(
             r#"update instances
-               set name = 'deleted', storage = null, attached = '{}', public_ports = '[]', idle_stop = null, last_place = null,
+               set name = 'deleted', attached = '{}', public_ports = '[]', idle_stop = null, last_place = null,
                    request_hash = null,
-                   spec = (spec - 'storages' - 'pull')
-                       || '{"env": [], "storage_id": null, "template": {"image": "deleted", "ports": []}}'::jsonb
+                   spec = (spec - 'pull')
+                       || '{"env": [], "storages": [], "template": {"image": "deleted", "ports": []}}'::jsonb
                where tenant_id = $1 and state = 'deleted' and name <> 'deleted'"#,
             tenant as TenantId
         ),

@@ -3,8 +3,20 @@
 mod erase;
 mod http;
 mod model;
-mod store;
+
+use std::sync::Arc;
+
+use db::Db;
+use jiff::Timestamp;
+
+use observe::log::Archive;
 
 pub(crate) use http::routes;
-pub(crate) use model::TenantFate;
-pub(crate) use store::check_active;
+
+/// What requests need.
+#[derive(Clone)]
+pub(crate) struct Parts {
+    pub(crate) db: Db,
+    pub(crate) archive: Option<Arc<Archive>>,
+    pub(crate) clock: fn() -> Timestamp,
+}

@@ -18,7 +18,7 @@ use crate::{
     operator::{EPOCH, at},
 };
 
-/// The second of the test, which the service takes for the time. Each test is a process of its own.
+/// The second of the test: the clock of the service. Each test is a process of its own.
 static NOW: AtomicI64 = AtomicI64::new(100);
 /// The second at which the next month begins.
 const NEXT_MONTH: i64 = 1_440_000;
@@ -51,10 +51,10 @@ impl World {
         self.member().get("/v1/budget").await.expect(200).body
     }
 
-    /// Waits until the budget is not being judged, and is not due.
+    /// Waits until the budget is not being evaluated, and is not due.
     async fn settled(&self) {
         let mut admin = self.db.admin().await;
-        eventually("the budget is judged", async || {
+        eventually("the budget is evaluated", async || {
             let busy: i64 = sqlx::query_scalar(
                 "select count(*) from gpu.budgets where lease_until is not null or wake_at is null or wake_at <= now()",
             )
@@ -66,7 +66,7 @@ impl World {
         .await;
     }
 
-    /// Lets time pass until a second of the test: what is due then is due now.
+    /// Advances the clock to a second of the test. What is due then is due now.
     async fn travel(&self, to: i64) {
         self.settled().await;
         let passed = to - NOW.swap(to, Ordering::SeqCst);
@@ -179,7 +179,7 @@ async fn a_budget_warns_and_then_stops_what_waits_runs_and_is_held() {
     assert_eq!((&budget["spent"], &budget["spent_held"]), (&json!("0.20075"), &json!("0.03775")), "{budget}");
     assert_eq!((&budget["starts_refused"], second(&budget["refused_until"])), (&json!(true), NEXT_MONTH));
     assert_eq!(second(&budget["steps"][2]["reached_at"]), 1664);
-    // judged again, nothing changes
+    // evaluated again, nothing changes
     let version = "select version from gpu.allowances";
     let before = world.count(version).await;
     world.execute("update gpu.budgets set wake_at = now() - interval '1 second'").await;
@@ -378,7 +378,7 @@ async fn a_claim_is_checked_in_the_transaction_that_stores_it() {
     assert_eq!(world.neighbours.claims(), 0, "the unit is released");
 }
 
-/// Judges the budget, and drops that after it has been polled `times` times. Returns whether it ended before.
+/// Evaluates the budget, and drops that after it has been polled `times` times. Returns whether it ended before.
 async fn cut_off(world: &World, times: usize) -> bool {
     let mut work = pin!(world.app.reconcile_budget(world.tenant));
     let mut polls = 0;
@@ -403,7 +403,7 @@ async fn crash(world: &World, times: usize) -> bool {
 
 /// Cut off anywhere, each event is written once, and everything stops.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_judgement_that_is_cut_off_anywhere_is_continued() {
+async fn an_evaluation_that_is_cut_off_anywhere_is_continued() {
     let world = World::with_budgets(2, false).await;
     let ids = [world.ordered(World::order()).await, world.ordered(World::order()).await];
     for id in ids {
@@ -412,7 +412,7 @@ async fn a_judgement_that_is_cut_off_anywhere_is_continued() {
     let requests = "select count(*) from gpu.events where type = 'instance.stop_requested'";
     let mut times = 1;
     loop {
-        // as before the judgement
+        // as before the evaluation
         let reset = "update gpu.instances set phase = jsonb_build_object('state', 'starting', 'claim',
             (case when phase ->> 'state' = 'stopping' then (phase -> 'claim') - 'status' else phase -> 'claim' end),
             'reason', null), generation = generation + 1";
@@ -440,9 +440,9 @@ async fn a_judgement_that_is_cut_off_anywhere_is_continued() {
             break;
         }
         times += 1;
-        assert!(times < 500, "a judgement never ends");
+        assert!(times < 500, "an evaluation never ends");
     }
-    assert!(times > 4, "hardly any judgement was cut off: {times}");
+    assert!(times > 4, "hardly any evaluation was cut off: {times}");
 }
 
 impl World {
@@ -459,7 +459,7 @@ impl World {
     }
 }
 
-/// The sums of days are those of the runs, whatever is corrected.
+/// After any correction, the sums of days are those of the runs.
 #[tokio::test(flavor = "multi_thread")]
 async fn days_sum_up_to_the_runs() {
     let world = World::with_budgets(1, true).await;

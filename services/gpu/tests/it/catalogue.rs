@@ -195,7 +195,7 @@ async fn replicas_share_what_users_see_and_forget_it_with_a_change() {
     let list = here.get("/v1/services").await.expect(200);
     let path = format!("/v1/services/{}", list.body["items"][0]["id"].as_str().unwrap());
     for path in ["/v1/services", &path] {
-        // a change that nobody has told of is not seen by either
+        // neither sees a change without a notification
         eventually("replicas share an answer", async || {
             let before = here.get(path).await.expect(200);
             world.execute("update gpu.service_images set description = description || 'x'").await;

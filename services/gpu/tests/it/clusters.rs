@@ -1,4 +1,4 @@
-//! Two clusters, one of which goes away and comes back: the other is untouched.
+//! Two clusters. One is away for a while; the other is not affected.
 
 use std::{
     path::{Path, PathBuf},
@@ -25,7 +25,7 @@ const STARTS: usize = 70;
 /// What a start or a stop may take while the other cluster is silent: less than a call to that cluster is given.
 const UNDISTURBED: Duration = Duration::from_secs(5);
 
-/// The way to a cluster. While it is silent, it takes connections and requests and returns nothing.
+/// The way to a cluster. While it is silent, it accepts connections and requests and does not answer.
 struct Line {
     silent: watch::Sender<bool>,
     kubeconfig: PathBuf,

@@ -1,5 +1,5 @@
 //! The stock and the storage service are away, hang, or answer nonsense: what needs neither is answered, the rest is
-//! refused as unavailable or waits, and everything goes on by itself. A silent cluster is in `clusters`, Prometheus in
+//! refused as unavailable or waits, and everything continues by itself. A silent cluster is in `clusters`, Prometheus in
 //! `metrics`.
 
 use std::time::{Duration, Instant};

@@ -69,13 +69,7 @@ async fn gateway(world: &World, limits: Limits) -> (String, Process) {
         apps: GatewayApps::default(),
         console: None,
         auth: world.issuer.config(),
-        services: Services {
-            identity: gpu.clone(),
-            stock: gpu.clone(),
-            gpu: gpu.clone(),
-            storage: gpu.clone(),
-            jobs: gpu,
-        },
+        services: Services::new(|_| gpu.clone()),
         gpu_token: testkit::service_token("gateway").into(),
         cookie_keys: vec![CookieKey {
             id: "first".to_owned(),
@@ -288,7 +282,7 @@ async fn a_slow_reader_delays_no_other_is_cut_off_and_gets_all_when_it_returns()
     for expected in before + 1..=MANY + before {
         assert_eq!(fast.next().await.unwrap().id, Some(expected));
     }
-    // the slow one is not counted any more: it takes nothing for a second
+    // the slow one is not counted any more: it reads nothing for a second
     let open = async || request(&world.base, "/v1/events?after=latest", &world.viewer(), None).await;
     let (third, mut held) = (open().await, Vec::new());
     eventually("the slow reader is cut off", async || {
@@ -413,7 +407,7 @@ async fn events_pass_the_gateway_as_they_happen() {
     let world = World::with(Setup { units: 0, workers: true, ..Setup::default() }).await;
     let id = world.ordered(World::order()).await;
     world.in_state(id, "stopped").await;
-    // a response has to begin within a second; a stream goes on for longer
+    // a response has to begin within a second; a stream may last longer
     let (base, process) = gateway(&world, Limits { answer_seconds: 1, ..Limits::default() }).await;
     let member = Client::new(&base).token(&world.viewer());
     let listed = member.get("/v1/events").await.expect(200);

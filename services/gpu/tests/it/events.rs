@@ -117,7 +117,7 @@ async fn a_life_leaves_its_history_with_who_and_why() {
     for (n, event) in events.iter().enumerate() {
         assert_eq!(event["sequence"], n + 1);
         assert_eq!((&event["tenant_id"], &event["instance_id"]), (&json!(world.tenant), &json!(id)));
-        let parsed: atelier_gpu::event::Event = serde_json::from_value(event.clone()).unwrap();
+        let parsed: gpu_core::event::Event = serde_json::from_value(event.clone()).unwrap();
         assert_eq!(serde_json::to_value(parsed).unwrap(), *event, "as documented");
     }
     let times: Vec<jiff::Timestamp> =
@@ -437,7 +437,7 @@ async fn events_are_kept_for_their_time_also_those_of_deleted_instances() {
     let sequences = |events: &[Value]| events.iter().map(|e| e["sequence"].clone()).collect::<Vec<_>>();
     assert_eq!(sequences(&after), sequences(&before[first..]));
     assert_eq!(types(&world.history(kept).await).last(), Some(&"deleted"));
-    // who continues in what was deleted is told so
+    // a reader that continues in deleted events gets an error
     let stream = member.header("accept", "text/event-stream");
     for position in [last_of_old - 1, i64::try_from(before.len()).unwrap() + 1] {
         let refused = stream.header("last-event-id", &position.to_string()).get("/v1/events").await;

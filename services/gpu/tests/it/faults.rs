@@ -8,11 +8,11 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use atelier_gpu::instance::{
+use ids::InstanceId;
+use orders::reconcile::{
     Reconciler,
     fault::{ActionKind, Fault, Point},
 };
-use ids::InstanceId;
 use serde_json::json;
 use testkit::eventually;
 use tokio::sync::Notify;
@@ -111,7 +111,7 @@ impl Injected {
     }
 }
 
-/// A world with one instance, which is reconciled with a fault.
+/// A test platform with one instance, which is reconciled with a fault.
 struct Life<'a> {
     world: &'a World,
     reconciler: Reconciler,
@@ -195,7 +195,7 @@ impl Life<'_> {
     }
 }
 
-/// An order with a storage, a lost node, a stop and a deletion, with one fault. Returns what became of it.
+/// An order with a storage, a lost node, a stop and a deletion, with one fault. Returns the outcome.
 async fn live(world: &World, kind: ActionKind, case: Case, nth: usize) -> Arc<Injected> {
     let injected = Injected::new(kind, case, nth);
     let faults = Arc::clone(&injected);

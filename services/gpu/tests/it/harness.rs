@@ -3,16 +3,18 @@
 use std::sync::Arc;
 
 use atelier_gpu::{
-    App, Apps, BudgetsConfig, Config, EventsConfig, HoldsConfig, IdleConfig, LogArchiveConfig, MIGRATIONS,
-    MonitoringConfig, NAME, PrometheusConfig, SshConfig, StreamsConfig, TerminalConfig, instance::Reconciler,
+    App, Apps, BudgetsConfig, Config, EventsConfig, HoldsConfig, IdleConfig, LogArchiveConfig,
+    MonitoringConfig, PrometheusConfig, SshConfig, StreamsConfig, TerminalConfig,
 };
 use auth::Role;
 use crds::{ClusterConfig, GpuUnit};
 use db::{Db, queue::Outcome};
 use encryption::EncryptionKey;
 use ids::{InstanceId, TenantId, UnitId};
+use instances::{MIGRATIONS, NAME};
 use jiff::Timestamp;
 use kube::api::{Api, PostParams};
+use orders::reconcile::Reconciler;
 use serde_json::{Value, json};
 use service::Process;
 use sqlx::PgConnection;
@@ -51,7 +53,7 @@ pub(crate) struct World {
     folder: tempfile::TempDir,
 }
 
-/// Options of a world.
+/// Options of a test platform.
 #[derive(Clone, Copy)]
 pub(crate) struct Setup {
     pub(crate) units: usize,
@@ -105,12 +107,12 @@ impl World {
         Self::build(setup, false, None).await
     }
 
-    /// Whose logs are kept in an object store.
+    /// With logs in an object store.
     pub(crate) async fn with_kept_logs() -> Self {
         Self::build(Setup::default(), true, None).await
     }
 
-    /// Whose cluster has a Prometheus.
+    /// With a Prometheus in the cluster.
     pub(crate) async fn with_prometheus(setup: Setup, prometheus: PrometheusConfig) -> Self {
         Self::build(setup, false, Some(prometheus)).await
     }
@@ -198,7 +200,7 @@ impl World {
         world
     }
 
-    /// The folder of everything that the world keeps in files.
+    /// The folder with all files of the test.
     pub(crate) fn folder(&self) -> &std::path::Path {
         self.folder.path()
     }
@@ -252,7 +254,7 @@ impl World {
         json!({ "gpu_spec": SPEC, "service": "shell", "version": "1" })
     }
 
-    /// Orders an instance and lets the operator bring it up.
+    /// Orders an instance; the operator brings it up.
     pub(crate) async fn running(&self) -> InstanceId {
         let id = self.ordered(Self::order()).await;
         self.brought_up(id).await;
@@ -264,19 +266,19 @@ impl World {
         self.member().post("/v1/instances", order).await.expect(202).str("id").parse().unwrap()
     }
 
-    /// Lets the operator bring an instance up that was ordered, and waits until the service knows.
+    /// The operator brings up an ordered instance. Waits until the service has seen it.
     pub(crate) async fn brought_up(&self, id: InstanceId) {
         let unit = self.unit_of(id).await;
         self.operator.ready(&unit).await;
         self.in_state(id, "running").await;
     }
 
-    /// The unit whose spec names the instance, once there is one.
+    /// The unit that names the instance in its spec, once there is one.
     pub(crate) async fn unit_of(&self, id: InstanceId) -> String {
         Self::unit_in(&self.kube, id).await
     }
 
-    /// The unit of a cluster whose spec names the instance, once there is one.
+    /// The unit of a cluster that names the instance in its spec, once there is one.
     pub(crate) async fn unit_in(kube: &kube::Client, id: InstanceId) -> String {
         let units: Api<GpuUnit> = Api::all(kube.clone());
         eventually("a unit names the instance", async || {
@@ -335,7 +337,7 @@ impl World {
         .await
     }
 
-    /// Sends a command, which must be accepted; gives its operation.
+    /// Sends a command, which must be accepted. Returns its operation.
     pub(crate) async fn act(&self, id: InstanceId, what: &str) -> String {
         let answer = self.member().post(&format!("/v1/instances/{id}/{what}"), Value::Null).await;
         answer.expect(202).str("operation_id").to_owned()
@@ -352,7 +354,7 @@ impl Drop for World {
     }
 }
 
-/// An object store for logs. Port 0 takes a free one.
+/// An object store for logs. Port 0: any free port.
 pub(crate) async fn start_objects(folder: &std::path::Path, port: u16) -> devs3::Server {
     let config = devs3::Config {
         listen: ([127, 0, 0, 1], port).into(),

@@ -21,7 +21,7 @@ use crate::{
     streams::opened,
 };
 
-/// The second of the test, which the service takes for the time. Each test is a process of its own.
+/// The second of the test: the clock of the service. Each test is a process of its own.
 static NOW: AtomicI64 = AtomicI64::new(100);
 
 fn clock() -> Timestamp {
@@ -102,24 +102,24 @@ impl World {
             .expect(204);
     }
 
-    /// The gateway reports no connections, and the instance is judged.
-    async fn judge(&self, id: InstanceId) -> Value {
+    /// The gateway reports no connections, and the instance is evaluated.
+    async fn evaluate(&self, id: InstanceId) -> Value {
         self.reported(&[]).await;
-        self.judge_only(id).await
+        self.evaluate_only(id).await
     }
 
-    async fn judge_only(&self, id: InstanceId) -> Value {
+    async fn evaluate_only(&self, id: InstanceId) -> Value {
         assert!(self.app.reconcile_idle_stop(id).await.unwrap());
         self.member().get(&format!("/v1/instances/{id}")).await.expect(200).body
     }
 
-    /// Lets time pass without use, judging every minute.
+    /// Advances the clock without use, and evaluates every minute.
     async fn unused(&self, id: InstanceId, to: i64) -> Value {
         let mut view = Value::Null;
         while NOW.load(Ordering::SeqCst) < to {
             let next = (NOW.load(Ordering::SeqCst) + 60).min(to);
             self.used(next, 0.01).await;
-            view = self.judge(id).await;
+            view = self.evaluate(id).await;
         }
         view
     }
@@ -188,7 +188,7 @@ async fn an_idle_instance_is_announced_and_stopped() {
     let stopped = &list["items"][0];
     assert_eq!((&stopped["type"], &stopped["data"]["cause"]), (&json!("instance.stopped"), &json!("idle")));
     assert_eq!(world.causes(id).await, ["announced"], "the stop is no withdrawal");
-    // a stopped instance is not judged, and a start begins a new idle time
+    // a stopped instance is not evaluated, and a start begins a new idle time
     assert!(world.app.reconcile_idle_stop(id).await.unwrap());
     world.act(id, "start").await;
     world.reconcile(id).await;
@@ -236,20 +236,20 @@ async fn use_and_connections_keep_an_instance() {
     // a tenth of the unit's one core
     world.unused(id, 460).await;
     world.used(475, 0.1).await;
-    world.judge(id).await;
+    world.evaluate(id).await;
     assert_eq!(world.causes(id).await, ["announced", "used"]);
     // a request through the gateway, ten seconds before its report
     world.unused(id, 835).await;
     world.used(850, 0.01).await;
     world.reported(&[(id, 10)]).await;
-    let view = world.judge_only(id).await;
+    let view = world.evaluate_only(id).await;
     assert_eq!(view["idle_stop"]["stop_at"], Value::Null);
     assert_eq!(world.causes(id).await, ["announced", "used", "announced", "connected"]);
     // an open connection
     for step in 0..60 {
         world.used(850 + step * 30, 0.01).await;
         world.reported(&[(id, 0)]).await;
-        let view = world.judge_only(id).await;
+        let view = world.evaluate_only(id).await;
         assert_eq!((&view["state"], &view["idle_stop"]["stop_at"]), (&json!("running"), &Value::Null));
     }
     let view = world.unused(id, 2620 + 1080).await;
@@ -263,7 +263,7 @@ async fn what_is_not_known_is_not_idle() {
     // no gateway has reported
     for _ in 0..30 {
         world.used(NOW.load(Ordering::SeqCst) + 60, 0.01).await;
-        let view = world.judge_only(id).await;
+        let view = world.evaluate_only(id).await;
         assert_eq!((&view["state"], &view["idle_stop"]["stop_at"]), (&json!("running"), &Value::Null));
     }
     // announced; then there are no samples
@@ -271,7 +271,7 @@ async fn what_is_not_known_is_not_idle() {
     world.unused(id, begin + 420).await;
     for step in 1..30 {
         NOW.store(begin + 420 + step * 60, Ordering::SeqCst);
-        assert_eq!(world.judge(id).await["state"], "running");
+        assert_eq!(world.evaluate(id).await["state"], "running");
     }
     assert_eq!(world.causes(id).await, ["announced", "unknown"]);
     // announced; then the gateway is silent
@@ -279,7 +279,7 @@ async fn what_is_not_known_is_not_idle() {
     world.unused(id, begin + 420).await;
     for step in 1..30 {
         world.used(begin + 420 + step * 60, 0.01).await;
-        assert_eq!(world.judge_only(id).await["state"], "running");
+        assert_eq!(world.evaluate_only(id).await["state"], "running");
     }
     assert_eq!(world.causes(id).await, ["announced", "unknown", "announced", "unknown"]);
     // another replica was killed: for as long as it may carry connections, nothing is known
@@ -312,8 +312,8 @@ async fn a_terminal_and_an_ssh_connection_keep_an_instance() {
             world.used(NOW.load(Ordering::SeqCst) + 60, 0.01).await;
             world.app.report_activity().await.unwrap();
             world.reported(&[]).await;
-            // its own workers judge it too
-            eventually("the instance is judged", async || {
+            // its own workers evaluate it too
+            eventually("the instance is evaluated", async || {
                 world.app.reconcile_idle_stop(id).await.unwrap().then_some(())
             })
             .await;
@@ -397,9 +397,9 @@ async fn a_users_command_takes_the_announcement_back() {
     assert_eq!(world.causes(id).await, ["announced", "not_running"]);
     let view = world.member().get(&format!("/v1/instances/{id}")).await.expect(200).body;
     assert_eq!((&view["state"], &view["idle_stop"]["stop_at"]), (&json!("starting"), &Value::Null));
-    // judged while it does not run
+    // evaluated while it does not run
     world.used(1200, 0.01).await;
-    assert_eq!(world.judge(id).await["state"], "starting");
+    assert_eq!(world.evaluate(id).await["state"], "starting");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -437,30 +437,30 @@ async fn with_prometheus_the_gpu_counts() {
     let gpu = [("exported_namespace", namespace.as_str()), ("exported_pod", pod.as_str()), ("gpu", "0")];
     let (begin, end) = (EPOCH, EPOCH + 10_000);
     prometheus.add("container_cpu_usage_seconds_total", &cpu, begin, end, |_| 7.0);
-    let judge_until = async |to: i64| {
+    let evaluate_until = async |to: i64| {
         let mut view = Value::Null;
         while NOW.load(Ordering::SeqCst) < to {
             NOW.fetch_add(60, Ordering::SeqCst);
-            view = world.judge(id).await;
+            view = world.evaluate(id).await;
         }
         view
     };
     // of the GPU nothing is known
-    let view = judge_until(2000).await;
+    let view = evaluate_until(2000).await;
     assert_eq!((&view["state"], &view["idle_stop"]["stop_at"]), (&json!("running"), &Value::Null));
     // it is busy until second 3000
     prometheus.add("DCGM_FI_DEV_GPU_UTIL", &gpu, begin, end, |at| if at < EPOCH + 3000 { 80.0 } else { 2.0 });
-    let view = judge_until(3200).await;
+    let view = evaluate_until(3200).await;
     assert_eq!((&view["state"], &view["idle_stop"]["stop_at"]), (&json!("running"), &Value::Null));
-    let view = judge_until(3500).await;
+    let view = evaluate_until(3500).await;
     assert!(!view["idle_stop"]["stop_at"].is_null(), "{view}");
     assert_eq!(world.idle_events(id).await[0]["data"]["gpu_percent"], 2.0);
     // Prometheus is away
     prometheus.set(Fault::Nonsense);
-    let view = judge_until(4500).await;
+    let view = evaluate_until(4500).await;
     assert_eq!((&view["state"], &view["idle_stop"]["stop_at"]), (&json!("running"), &Value::Null));
     prometheus.set(Fault::None);
-    let view = judge_until(4500 + 1200).await;
+    let view = evaluate_until(4500 + 1200).await;
     assert_eq!(view["state"], "stopping", "{view}");
 }
 

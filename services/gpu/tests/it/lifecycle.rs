@@ -84,7 +84,7 @@ async fn running_time_is_metered_by_the_clusters_evidence_to_the_second() {
     let world = World::start().await;
     let id = world.running().await;
     let unit = world.unit_of(id).await;
-    // it crashes and comes back: two runs, with a gap that is not billed
+    // it crashes and restarts: two runs, with a gap that is not billed
     world.operator.crashed(&unit, 160).await;
     let waiting = world.in_state(id, "starting").await;
     assert_eq!(waiting.str("reason"), "container_restarting");
@@ -163,7 +163,7 @@ async fn exhausted_stock_is_told_with_what_else_there_is() {
     let id = made.str("id").parse().unwrap();
     let stopped = world.in_state(id, "stopped").await;
     assert_eq!(stopped.str("reason"), "stock_exhausted");
-    // the instance itself tells them too, until the next start
+    // the instance shows them too, until the next start
     assert_eq!(stopped.body["alternatives"][0]["price_per_hour"], "0.6");
     assert_eq!(stopped.body["queue"], Value::Null);
     let again = world.member().post(&format!("/v1/instances/{id}/start?wait=true"), Value::Null).await;
@@ -233,7 +233,7 @@ async fn an_instance_whose_node_is_lost_is_started_in_another_unit() {
     assert_eq!(runs[1], 50, "the outage is billed: {usage}");
 }
 
-/// It does not wait in its unit until the start takes too long.
+/// It does not stay in its unit until the start times out.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_start_that_lost_its_place_is_tried_in_another_unit() {
     let world = World::with(Setup { units: 2, ..Setup::default() }).await;

@@ -23,7 +23,7 @@ impl World {
         [(self.member(), "/v1/instances?".to_owned()), (self.admin(), of_all)]
     }
 
-    /// Deletes those whose names begin with `b`, and has those with `c` gone.
+    /// Deletes those with names that begin with `b`; those with `c` are gone.
     async fn delete_some(&self, all: &[&str], ids: &[String]) {
         for (_, id) in all.iter().zip(ids).filter(|(name, _)| name.starts_with('b')) {
             let _ = self.member().delete(&format!("/v1/instances/{id}")).await.expect(202);

@@ -171,7 +171,7 @@ async fn the_log_goes_on_across_restarts_of_the_container_and_of_the_service() {
     let first = stream.take(100).await;
     assert_eq!(first[99].text, "100");
     drop(stream);
-    // another replica goes on where this one was
+    // another replica continues where this one stopped
     world.process.shutdown.begin();
     let replica = Replica::start(&world.config, true).await;
     let touched = crate::streams::touch_at(&world, &replica.base, id, "go").await;
@@ -265,7 +265,7 @@ async fn what_is_too_old_or_of_a_deleted_instance_is_deleted() {
     stop(&world, id, 1).await;
     assert_eq!(objects(&world), 1);
     world.execute("update gpu.log_chunks set created_at = now() - interval '15 days'").await;
-    world.process.workers.inject_panic("gpu.logs.clean_up");
+    world.process.workers.inject_panic("gpu.logs.retention");
     eventually("the chunk is deleted", async || {
         (count(&world, "select count(*) from gpu.log_chunks").await == 0).then_some(())
     })
@@ -281,7 +281,7 @@ async fn what_is_too_old_or_of_a_deleted_instance_is_deleted() {
     world.operator.ended(&unit, 160).await;
     assert_eq!(world.ended(deletion.str("operation_id")).await["state"], "succeeded");
     world.gone(other).await;
-    world.process.workers.inject_panic("gpu.logs.clean_up");
+    world.process.workers.inject_panic("gpu.logs.retention");
     eventually("its logs are deleted", async || {
         let logs = count(&world, "select count(*) from gpu.instance_logs").await;
         (logs == 1 && objects(&world) == 0).then_some(())

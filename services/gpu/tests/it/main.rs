@@ -1,5 +1,5 @@
 //! The gpu service through its HTTP API, on a real database and the development cluster; and the pure state
-//! machine in a small world of its own.
+//! machine in a simulation.
 
 #![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
 

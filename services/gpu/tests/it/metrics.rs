@@ -26,7 +26,7 @@ fn time(second: i64) -> String {
     Timestamp::from_second(second).unwrap().to_string()
 }
 
-/// A world whose cluster has a Prometheus.
+/// A test platform with a Prometheus in the cluster.
 async fn world() -> (World, FakePrometheus) {
     let prometheus = FakePrometheus::start().await;
     let config: PrometheusConfig = serde_json::from_value(json!({
@@ -243,9 +243,7 @@ async fn what_a_failing_prometheus_does_not_answer_is_marked() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_prometheus_that_is_down_is_unavailable() {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://user:secret@{}", listener.local_addr().unwrap());
-    drop(listener);
+    let url = format!("http://user:secret@{}", testkit::NOBODY);
     let config = serde_json::from_value(json!({ "url": url })).unwrap();
     let world = World::with_prometheus(Setup::default(), config).await;
     let id = world.ordered(World::order()).await;
@@ -309,7 +307,7 @@ async fn without_prometheus_the_nodes_are_sampled() {
     );
     assert!(answer["series"].as_array().unwrap().iter().all(|series| series["source"] == "nodes"));
 
-    // one replica samples each cluster; when it ends, another goes on
+    // one replica samples each cluster; when it ends, another one does
     let other = world.replica().await;
     let mut admin = world.db.admin().await;
     let mut owner = async || -> Vec<i32> {

@@ -1,4 +1,4 @@
-//! The state machine in a small world: random commands, failures and crashes at any point. Nothing is given
+//! The state machine in a simulation: random commands, failures and crashes at any point. Nothing is given
 //! twice, nothing is left over, every second is billed once, every instance ends in a legal state.
 
 use std::{
@@ -6,23 +6,25 @@ use std::{
     sync::Arc,
 };
 
-use atelier_gpu::{
-    cluster::{DesiredInstance, Observation, Unit, UnitRef},
-    instance::{
-        Accepted, Action, AttachedStorage, Claim, Command, CurrentOperation, Effects, Event as Happened,
-        Failure, Instance, OnNodeLoss, OperationKind, Order, Place, Reason, ReasonCode, SecretChange,
-        SecretRef, State, Step, decide,
-    },
-    usage::{EndedHold, Meter, Metering, RunKey},
-};
 use crds::{HeldReason, InstanceReason, LastFailure, Run, UnitState};
+use gpu_core::{
+    claim::{Claim, Place},
+    instance::{
+        Accepted, Action, AttachedStorage, Command, CurrentOperation, Effects, End, Event as Happened,
+        Failure, Instance, OnNodeLoss, OperationKind, Order, SecretChange, SecretRef, State, Step, decide,
+    },
+    meter::{EndedHold, Meter, Metering, RunKey},
+    reason::{Reason, ReasonCode},
+    unit::{DesiredInstance, Observation, Unit, UnitRef},
+};
 use ids::{DatacenterId, InstanceId, OperationId, RegistryCredentialId, TenantId, UnitId};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use operations::End;
 use proptest::prelude::*;
 
 use crate::model_events::{Cut, Event, at, condition, events, order, present};
+
+mod operator;
 
 /// Runs a unit's status remembers.
 const RECENT: usize = 8;
@@ -131,117 +133,6 @@ impl World {
         }
     }
 
-    fn change(&mut self, u: usize, change: impl FnOnce(&mut Unit)) {
-        let old = self.units[u].clone();
-        change(&mut self.units[u]);
-        if self.units[u] != old {
-            self.before[u] = old;
-            let version: u64 = self.units[u].resource_version.parse().unwrap();
-            self.units[u].resource_version = (version + 1).to_string();
-        }
-    }
-
-    fn end_run(&mut self, u: usize, reason: &str) {
-        let (now, mut ended) = (at(self.clock), None);
-        if let Some(instance) = &mut self.units[u].instance
-            && let Some(since) = instance.running_since.take()
-        {
-            ended = Some(Run {
-                instance_id: instance.id.clone(),
-                attempt: instance.attempt,
-                running_since: since.clone(),
-                ended_at: Time(now),
-                end_unseen: false,
-                reason: reason.into(),
-            });
-            let id = InstanceId::from_k8s_name(&instance.id).unwrap();
-            *self.truth.entry(id).or_default() += now.as_second() - since.0.as_second();
-        }
-        if let Some(run) = ended {
-            self.change(u, |unit| {
-                unit.runs.push(run);
-                if unit.runs.len() > RECENT {
-                    unit.runs.remove(0);
-                }
-            });
-            self.evidence_lost |= self.units[u].runs.len() == RECENT;
-        }
-    }
-
-    /// What the operator does, as the contract has it.
-    fn operate(&mut self, u: usize) {
-        let now = at(self.clock);
-        let unit = self.units[u].clone();
-        let lost = unit.held.as_ref().is_some_and(|held| !held.met);
-        let gone = |unit: &mut Unit| {
-            unit.instance = None;
-            unit.state = UnitState::Init;
-            unit.observed_generation = Some(unit.generation);
-        };
-        match (&unit.desired, &unit.instance) {
-            (Some(wants), Some(present)) if wants.name == present.id && wants.attempt == present.attempt => {
-                if wants.restart > present.restart {
-                    let restart = wants.restart;
-                    self.end_run(u, "Restarted");
-                    self.change(u, |unit| {
-                        unit.state = UnitState::Ready;
-                        unit.instance.as_mut().unwrap().restart = restart;
-                    });
-                } else if present.running_since.is_none() {
-                    self.change(u, |unit| {
-                        unit.state = UnitState::Running;
-                        let instance = unit.instance.as_mut().unwrap();
-                        instance.running_since = Some(Time(now));
-                        instance.pod_ip = Some("127.0.0.2".into());
-                    });
-                }
-                self.change(u, |unit| unit.observed_generation = Some(unit.generation));
-            }
-            (_, Some(_)) => {
-                self.end_run(u, "Stopped");
-                self.change(u, gone);
-            }
-            (Some(wants), None) => {
-                let failed = unit
-                    .failure
-                    .as_ref()
-                    .is_some_and(|f| f.instance_id == wants.name && f.attempt == wants.attempt);
-                let status = present(wants, now);
-                self.change(u, |unit| {
-                    if !failed && !lost {
-                        unit.instance = Some(status);
-                        unit.state = UnitState::Ready;
-                    }
-                    unit.observed_generation = Some(unit.generation);
-                });
-            }
-            (None, None) => self.change(u, gone),
-        }
-    }
-
-    /// The operator had read the spec before its last change, and now makes the pod it asked for.
-    fn operate_late(&mut self, u: usize) {
-        let (read, now) = (self.before[u].clone(), at(self.clock));
-        let unit = &self.units[u];
-        let unseen = unit.observed_generation.is_none_or(|seen| seen <= read.generation);
-        let lost = unit.held.as_ref().is_some_and(|held| !held.met);
-        if let Some(wants) = read.desired
-            && unseen
-            && !lost
-            && unit.instance.is_none()
-            && !unit
-                .failure
-                .as_ref()
-                .is_some_and(|f| f.instance_id == wants.name && f.attempt == wants.attempt)
-        {
-            self.change(u, |unit| {
-                unit.instance = Some(present(&wants, now));
-                unit.state = UnitState::Ready;
-                unit.observed_generation = Some(read.generation);
-            });
-        }
-    }
-
     fn effects(&mut self, i: usize, effects: Effects) {
         for operation in effects.ended {
             // an operation that has ended does not change
@@ -291,14 +182,14 @@ impl World {
         let name = instance.id.k8s_name();
         let observed = if stale { &self.before } else { &self.units };
         let own = instance.state.unit().cloned();
-        let strays: Vec<UnitRef> = observed
+        let unclaimed: Vec<UnitRef> = observed
             .iter()
             .filter(|unit| unit.desired.as_ref().is_some_and(|desired| desired.name == name))
             .map(|unit| UnitRef { cluster: CLUSTER.into(), name: unit.name.clone() })
             .filter(|unit| Some(unit) != own.as_ref())
             .collect();
         let mut step =
-            decide(&instance, &Self::observation(observed, &instance), &strays, false, at(self.clock));
+            decide(&instance, &Self::observation(observed, &instance), &unclaimed, false, at(self.clock));
         if step.needs_confirmation() {
             step = decide(&instance, &Self::observation(&self.units, &instance), &[], false, at(self.clock));
         }
@@ -412,7 +303,7 @@ impl World {
             price_per_hour: "0.5".parse().unwrap(),
             currency: "EUR".into(),
             hold_price_fraction: Some("0.5".parse().unwrap()),
-            claimed_at: None,
+            claimed_at: at(self.clock),
         })
     }
 
@@ -534,7 +425,7 @@ impl World {
         }
     }
 
-    /// Lets everything come to rest.
+    /// Waits until nothing changes any more.
     fn settle(&mut self) {
         for u in 0..self.units.len() {
             self.happen(&Event::NodeBack(u));
@@ -574,7 +465,7 @@ proptest! {
                 matches!(instance.state, State::Running { .. } | State::Stopped { .. } | State::Deleted),
                 "not at rest: {:?}", instance.state
             );
-            // whatever was asked has an end
+            // every operation has ended
             prop_assert!(world.operations[&instance.operation.id].is_some());
         }
         prop_assert!(world.operations.values().all(Option::is_some), "an operation never ends");

@@ -1,11 +1,11 @@
-//! What may happen in the small world of `model.rs`, and what its instances are ordered as.
+//! What may happen in the simulation of `model.rs`, and what its instances are ordered as.
 
-use atelier_gpu::{
-    Template, TemplatePort,
-    cluster::{Condition, DesiredInstance},
-    instance::{OnNodeLoss, Order},
-};
+use atelier_gpu::{Template, TemplatePort};
 use crds::InstanceStatus;
+use gpu_core::{
+    instance::{Mount, OnNodeLoss, Order, OrderedGpu},
+    unit::{Condition, DesiredInstance},
+};
 use ids::{GpuSpecId, ImageId, StorageId};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -90,7 +90,7 @@ pub(crate) fn order() -> Order {
         datacenter_name: None,
         gpu_spec_id: GpuSpecId::new(),
         gpu_spec_name: "small".into(),
-        gpu: None,
+        gpu: OrderedGpu { model: "RTX 3080".into(), count: 1 },
         service: "webui".into(),
         version: "1".into(),
         image_id: ImageId::new(),
@@ -116,8 +116,7 @@ pub(crate) fn order() -> Order {
             start_timeout_seconds: 60,
         },
         env: vec![],
-        storage_id: Some(StorageId::new()),
-        storages: vec![],
+        storages: vec![Mount { storage_id: StorageId::new(), mount_path: "/data".into(), read_only: false }],
         datacenter_id: None,
         on_node_loss: OnNodeLoss::Restart,
         price_per_hour: "0.5".parse().unwrap(),

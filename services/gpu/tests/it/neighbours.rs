@@ -22,12 +22,13 @@ use axum::{
     response::{Html, IntoResponse, Response},
     routing::{get, post, put},
 };
-use clients::Endpoint;
 use http::StatusCode;
 use ids::{DatacenterId, GpuSpecId, InstanceId, StorageId, TenantId, UnitId, UserId};
 use jiff::Timestamp;
+use peer::Endpoint;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use stock_api::{Allocation, ClaimPatch, ClaimRequest, Datacenter, DatacenterState, GpuSpec, GpuSpecState};
 use testkit::{Issuer, service_token};
 
 use queue::{claim_or_wait, entries, grants};
@@ -51,7 +52,7 @@ struct Holdings {
     other_units: BTreeSet<UnitId>,
     /// Holder → unit, and since when.
     claims: BTreeMap<InstanceId, (UnitId, Timestamp)>,
-    /// Holders whose units other claims take, with their ranks.
+    /// Holders that lose their units to other claims, with their ranks.
     interruptible: BTreeMap<InstanceId, i16>,
     /// Holder → the one that had the unit before, and until when it leaves.
     recalls: BTreeMap<InstanceId, (InstanceId, Timestamp)>,
@@ -114,21 +115,6 @@ impl HasAuth for Played {
     fn auth(&self) -> &AuthState {
         &self.1
     }
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ClaimRequest {
-    instance_id: InstanceId,
-    #[serde(rename = "tenant_id")]
-    _tenant_id: TenantId,
-    gpu_spec_id: GpuSpecId,
-    #[serde(default)]
-    datacenter_id: Option<DatacenterId>,
-    #[serde(default, rename = "preferred_node")]
-    _preferred_node: Option<String>,
-    #[serde(default)]
-    interruptible: bool,
 }
 
 impl Neighbours {
@@ -253,7 +239,7 @@ impl Neighbours {
             (self.datacenter, "dev-1", CLUSTER)
         };
         json!({
-            "instance_id": instance, "unit_id": unit, "unit_name": unit.k8s_name(),
+            "instance_id": instance, "tenant_id": TenantId::new(), "unit_id": unit, "unit_name": unit.k8s_name(),
             "gpu_spec_id": self.spec, "gpu_spec_name": SPEC, "datacenter_id": datacenter,
             "datacenter_name": name, "cluster": cluster, "node": "node-1", "price_per_hour": PRICE,
             "currency": "EUR", "hold_price_fraction": self.hold_price_fraction(), "claimed_at": claimed_at,
@@ -286,11 +272,21 @@ impl Neighbours {
         holdings.claims.insert(InstanceId::new(), (unit, Timestamp::now()));
     }
 
-    fn find_datacenter(&self, id_or_name: &str) -> Result<Value, Problem> {
+    fn find_datacenter(&self, id_or_name: &str) -> Result<Datacenter, Problem> {
         let known = [(self.datacenter, "dev-1"), (self.other_datacenter, "dev-2")];
         let found = known.iter().find(|(id, name)| id_or_name == *name || id_or_name == id.to_string());
         let (id, name) = found.ok_or_else(Problem::not_found)?;
-        Ok(json!({ "id": id, "name": name }))
+        Ok(Datacenter {
+            id: *id,
+            name: (*name).to_owned(),
+            region: "uk".to_owned(),
+            cluster: (*name).to_owned(),
+            labels: BTreeMap::new(),
+            state: DatacenterState::Active,
+            created_at: Timestamp::UNIX_EPOCH,
+            updated_at: Timestamp::UNIX_EPOCH,
+            generation: 1,
+        })
     }
 
     fn hold_price_fraction(&self) -> Value {
@@ -344,22 +340,43 @@ async fn gpu_spec(
     State(Played(played, _)): State<Played>,
     _: Caller,
     Path(id): Path<String>,
-) -> Result<Json<Value>, Problem> {
-    let state = match id.as_str() {
-        SPEC => "active",
-        "retired" => "retired",
-        LARGE_SPEC => {
-            return Ok(Json(json!({ "id": played.large_spec, "name": LARGE_SPEC, "gpu_model": "RTX 3080",
-                "gpu_count": 2, "state": "active", "price_per_hour": "0.72", "currency": "EUR",
-                "hold_price_fraction": null })));
-        }
-        other if other == played.spec.to_string() => "active",
-        _ => return Err(Problem::not_found()),
+) -> Result<Json<GpuSpec>, Problem> {
+    let held = played.holds.load(Ordering::SeqCst).then(|| HOLD_PRICE_FRACTION.parse().unwrap());
+    let spec = GpuSpec {
+        id: played.spec,
+        name: SPEC.to_owned(),
+        gpu_model: "RTX 3080".to_owned(),
+        gpu_count: 1,
+        gpu_cores: 8704,
+        video_memory_mib: 10_240,
+        cpu_millis: 4000,
+        memory_mib: 8192,
+        disk_gib: 50,
+        price_per_hour: PRICE.parse().unwrap(),
+        currency: "EUR".to_owned(),
+        hold_price_fraction: held,
+        allocation: Allocation::Device { resource: "nvidia.com/gpu".to_owned() },
+        node_selector: BTreeMap::new(),
+        state: GpuSpecState::Active,
+        summary: "1 GPU".to_owned(),
+        created_at: Timestamp::UNIX_EPOCH,
+        updated_at: Timestamp::UNIX_EPOCH,
+        generation: 1,
     };
-    Ok(Json(
-        json!({ "id": played.spec, "name": SPEC, "gpu_model": "RTX 3080", "gpu_count": 1, "state": state,
-        "price_per_hour": PRICE, "currency": "EUR", "hold_price_fraction": played.hold_price_fraction() }),
-    ))
+    match id.as_str() {
+        SPEC => Ok(Json(spec)),
+        "retired" => Ok(Json(GpuSpec { state: GpuSpecState::Retired, ..spec })),
+        LARGE_SPEC => Ok(Json(GpuSpec {
+            id: played.large_spec,
+            name: LARGE_SPEC.to_owned(),
+            gpu_count: 2,
+            price_per_hour: "0.72".parse().unwrap(),
+            hold_price_fraction: None,
+            ..spec
+        })),
+        other if other == played.spec.to_string() => Ok(Json(spec)),
+        _ => Err(Problem::not_found()),
+    }
 }
 
 async fn claim(
@@ -413,13 +430,6 @@ async fn claimed(
     let holdings = played.holdings();
     let (unit, since) = holdings.claims.get(&id).copied().ok_or_else(Problem::not_found)?;
     Ok(Json(played.claim(id, unit, since, holdings.other_units.contains(&unit))))
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ClaimPatch {
-    claimed_at: Timestamp,
-    recall_rank: i16,
 }
 
 async fn set_rank(
@@ -488,7 +498,7 @@ async fn datacenter(
     State(Played(played, _)): State<Played>,
     _: User,
     Path(id_or_name): Path<String>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Datacenter>, Problem> {
     played.find_datacenter(&id_or_name).map(Json)
 }
 
@@ -496,7 +506,7 @@ async fn datacenter_for_service(
     State(Played(played, _)): State<Played>,
     _: Caller,
     Path(id_or_name): Path<String>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Datacenter>, Problem> {
     played.find_datacenter(&id_or_name).map(Json)
 }
 

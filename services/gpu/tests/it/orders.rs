@@ -9,7 +9,7 @@ use crate::{
 };
 
 impl World {
-    /// Changes an instance, whatever its generation.
+    /// Changes an instance of any generation.
     pub(crate) async fn change(&self, id: ids::InstanceId, change: Value) -> Response {
         self.member().patch(&format!("/v1/instances/{id}"), "*", change).await
     }

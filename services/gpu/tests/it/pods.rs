@@ -8,12 +8,12 @@ use testkit::eventually;
 
 use crate::harness::World;
 
-/// The pods of the world's tenant.
+/// The pods of the tenant.
 pub(crate) fn of(world: &World) -> Api<Pod> {
     Api::namespaced(world.kube.clone(), &world.tenant.k8s_name())
 }
 
-/// Gives a starting instance a pod that runs a script. Its restarts are the cluster's.
+/// Creates the pod of a starting instance. It runs a script; the cluster restarts it.
 pub(crate) async fn give(world: &World, id: InstanceId, attempt: i64, script: &str) {
     let namespace = world.tenant.k8s_name();
     let spaces: Api<Namespace> = Api::all(world.kube.clone());

@@ -26,7 +26,7 @@ pub(crate) enum Fault {
     Slow(Duration),
     /// It answers something else than a result.
     Nonsense,
-    /// It refuses queries whose text contains this.
+    /// It refuses queries that contain this text.
     Refuses(&'static str),
     /// It ignores which pods it is asked for.
     AnswersAll,

@@ -56,7 +56,7 @@ async fn a_waiting_instance_tells_its_place_and_starts_with_the_release() {
         json!({ "position": 1, "length": 1, "starts_at": "2026-01-01T01:00:00Z" })
     );
 
-    // without the stock service everything else is told
+    // without the stock service everything else is shown
     world.neighbours.be(Condition::Away);
     let seen = world.member().get(&format!("/v1/instances/{second}")).await.expect(200).body;
     assert_eq!((&seen["queue"]["is_known"], &seen["queue"]["position"]), (&json!(false), &Value::Null));
@@ -91,7 +91,7 @@ async fn a_wait_survives_a_restart_and_ends_with_a_stop() {
 
     let second = world.ordered(waiting_order()).await;
     world.queued(second).await;
-    // the service is replaced while the instance waits; nobody follows the grants when the unit is released
+    // the service is replaced while the instance waits; no replica follows the grants when the unit is released
     world.process.shutdown.begin();
     let replica = world.replica().await;
     world.base.clone_from(&replica.base);

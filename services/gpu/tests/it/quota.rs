@@ -131,7 +131,7 @@ async fn a_held_unit_counts_at_the_price_of_the_hold() {
     assert!(number(&price) < number(PRICE));
 }
 
-/// A start whose tenant's use is being changed waits until that is committed.
+/// A start waits until a change of the use of its tenant is committed.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_start_waits_for_another_that_adds_to_the_use() {
     let world = World::with(Setup { units: 0, workers: false, ..Setup::default() }).await;

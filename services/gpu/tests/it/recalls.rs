@@ -1,12 +1,12 @@
-//! Interruptible instances: another one takes their unit, and they leave it.
+//! Interruptible instances: they leave their unit when another one claims it.
 
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
 };
 
-use atelier_gpu::instance::fault::{ActionKind, Fault, Point};
 use ids::InstanceId;
+use orders::reconcile::fault::{ActionKind, Fault, Point};
 use serde_json::{Value, json};
 use testkit::eventually;
 
@@ -33,7 +33,7 @@ impl World {
     }
 }
 
-/// A world with one unit.
+/// A test platform with one unit.
 async fn world() -> World {
     World::with(Setup { units: 1, ..Setup::default() }).await
 }
@@ -58,7 +58,7 @@ async fn an_instance_that_loses_its_unit_runs_until_it_has_to_leave() {
         (shown.body["reason"] == "unit_occupied").then_some(())
     })
     .await;
-    // nobody deletes it: it is stopped
+    // it is not deleted, and so it is stopped
     world.in_state(lent, "stopping").await;
     let leave_by: jiff::Timestamp = recalled["recalled"]["leave_by"].as_str().unwrap().parse().unwrap();
     assert!(jiff::Timestamp::now() >= leave_by);

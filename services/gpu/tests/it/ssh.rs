@@ -64,7 +64,7 @@ impl Person {
         person
     }
 
-    /// A member of the world's tenant whose key is registered.
+    /// A member of the tenant with a registered key.
     pub(crate) async fn with_key(world: &World) -> Self {
         let person = Self::new(world, world.tenant, Role::Member).await;
         let _ = person.add_key().await.expect(201);
@@ -237,7 +237,7 @@ async fn without_a_right_all_instances_look_alike() {
     let managed = world.managed(&world.managed_order()).await;
     assert!(owner.run(managed, "true").await.err.contains("Permission denied"));
 
-    // of another tenant, a viewer, one whose key is nobody's
+    // of another tenant, a viewer, one with an unknown key
     let stranger = Person::new(&world, TenantId::new(), Role::Owner).await;
     let _ = stranger.add_key().await.expect(201);
     let viewer = Person::new(&world, world.tenant, Role::Viewer).await;
@@ -259,7 +259,7 @@ async fn without_a_right_all_instances_look_alike() {
         ssh
     });
     assert!(passwords.await.err.contains("Permission denied (publickey)"));
-    // while the identity service is away, nobody is let in who was not before
+    // while the identity service is away, no new user gets in
     world.neighbours.be(Condition::Away);
     assert!(owner.run(id, "true").await.err.contains("Permission denied"));
     world.neighbours.be(Condition::Well);
@@ -296,8 +296,10 @@ async fn ports_of_the_instance_are_forwarded_and_no_others() {
         format!("localhost:{}", free_port()),
         format!("169.254.169.254:{inner}"),
     ];
+    // another test may have a port that was free, and answer nothing
+    let client = reqwest::Client::builder().timeout(Duration::from_secs(20)).build().unwrap();
     let fetch = async |port: u16| {
-        let answer = reqwest::get(format!("http://127.0.0.1:{port}/")).await.ok()?;
+        let answer = client.get(format!("http://127.0.0.1:{port}/")).send().await.ok()?;
         answer.text().await.ok()
     };
     let (forwarding, [to_own, to_inner, to_none, elsewhere]) = loop {

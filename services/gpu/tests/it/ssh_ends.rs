@@ -152,6 +152,6 @@ async fn owners_and_administrators_read_the_record() {
     // a connection of a replica that was killed is ended by another
     let lost = "update gpu.ssh_sessions set ended_at = null, end_reason = null, confirmed_at = now() - interval '6 minutes'";
     assert_eq!(world.execute(lost).await, 1);
-    world.process.workers.inject_panic("gpu.ssh.record");
+    world.process.workers.inject_panic("gpu.ssh.housekeeping");
     let _ = recorded(&world, id, "service_lost").await;
 }

@@ -25,7 +25,7 @@ pub(crate) enum Reply {
     Handle(Bytes),
     Data(Bytes),
     Names(Vec<Bytes>),
-    /// Of a file whose size this is.
+    /// Of a file of this size.
     Size(u64),
 }
 
@@ -75,7 +75,7 @@ impl Sftp {
         packet.freeze()
     }
 
-    /// Sends a request whose reply is read later.
+    /// Sends a request; its reply is read later.
     async fn send(&mut self, kind: u8, fields: &[&[u8]]) -> u32 {
         self.next += 1;
         let mut packet = vec![kind];

@@ -63,7 +63,7 @@ async fn two_handles_write_in_the_order_of_their_writes() {
     let length = u64::from(parts * 32_768);
     let (one, other) = (sftp.file(b"both", WRITE | CREATE).await, sftp.file(b"both", WRITE).await);
     let expected = [vec![b'1'; usize::try_from(length).unwrap() - 5], vec![b'2'; 10]].concat();
-    // both handles are in the middle of the file, and all of the first is sent before the other goes on
+    // both handles are in the middle of the file; the first one sends everything before the other continues
     sftp.wrote(&other, length - 5 - 5, b"22222").await;
     assert!(matches!(sftp.call(8, &[&text(&other)]).await, Reply::Size(_)));
     sftp.wrote(&other, length - 6, b"2").await;

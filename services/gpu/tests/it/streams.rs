@@ -83,7 +83,7 @@ pub(crate) async fn touch_at(world: &World, base: &str, id: InstanceId, file: &s
 
 pub(crate) type Terminal = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
-/// Runs a command in the instance's terminal; gives what it printed and its exit code.
+/// Runs a command in the instance's terminal. Returns its output and its exit code.
 async fn terminal(world: &World, id: InstanceId, command: &[&str], sent: &[Message]) -> (String, i64) {
     let mut socket = opened(world, id, command).await;
     for message in sent {
@@ -345,7 +345,7 @@ async fn a_terminal_goes_on_after_a_lost_connection() {
     assert_eq!(refused.status(), 410);
     replica.process.shutdown.begin();
 
-    // twice: what the first connection received, and what nobody has received
+    // twice: what the first connection received, and what none has received
     let mut socket = connect(&world.base, id, &resume(printed.len()), &token).await.unwrap();
     assert_eq!(begun(&mut socket).await, (session.clone(), printed.len() as u64));
     let _lost_again = until(&mut socket, "1000").await;
@@ -393,7 +393,7 @@ async fn a_lost_terminal_counts_until_it_ends_and_ends_with_the_rights() {
     assert_eq!(events.last().unwrap().1["end_reason"], "rights_ended");
     let _room = opened(&world, id, &["cat"]).await;
 
-    // nobody comes back in time
+    // no client reconnects in time
     let mut config = world.config.clone();
     config.terminal.reconnect_seconds = 1;
     let impatient = crate::harness::Replica::start(&config, true).await;

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use atelier_gpu::usage;
 use auth::Role;
 use ids::{InstanceId, TenantId};
 use jiff::{SignedDuration, Timestamp};
@@ -161,14 +160,14 @@ async fn the_meter_is_corrected_by_the_clusters_history_and_says_why() {
     }
 }
 
-/// The rows of replicas of the previous release count too: the triggers see them.
+/// Rows that no replica has written count too: the triggers see them.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_cost_of_totals_does_not_grow_with_the_runs() {
     let world = World::start().await;
     let (id, _) = world.ran(160).await;
-    let many = "insert into gpu.runs (id, tenant_id, instance_id, attempt, unit_id, price_per_hour, currency, started_at,
+    let many = "insert into gpu.runs (cluster, datacenter, id, tenant_id, instance_id, attempt, unit_id, price_per_hour, currency, started_at,
             confirmed_at, ended_at, end_reason)
-        select gen_random_uuid(), tenant_id, instance_id, 1000 + n, unit_id, price_per_hour, currency,
+        select cluster, datacenter, gen_random_uuid(), tenant_id, instance_id, 1000 + n, unit_id, price_per_hour, currency,
             started_at + make_interval(secs => n * 10), confirmed_at, started_at + make_interval(secs => n * 10 + 5),
             'stopped'
         from gpu.runs, generate_series(1, 2000) as n";
@@ -196,7 +195,8 @@ fn summed(runs: &[RecordedRun], from: i64, to: i64, key: Key) -> BTreeMap<String
             let cut = end.min((at.div_euclid(DAY) + 1) * DAY);
             let group: &mut (i64, Decimal) = groups.entry(key(kind, at)).or_default();
             group.0 += cut - at;
-            group.1 += usage::amount(cut - begun, *price) - usage::amount(at - begun, *price);
+            group.1 +=
+                gpu_core::meter::amount(cut - begun, *price) - gpu_core::meter::amount(at - begun, *price);
             at = cut;
         }
     }
@@ -219,9 +219,9 @@ async fn a_report_is_the_sum_of_the_runs_in_its_window() {
     let world = World::start().await;
     let _ = world.ran(160).await;
     // most for minutes, some for days, of all prices and both kinds, over two weeks
-    let many = "insert into gpu.runs (id, tenant_id, instance_id, attempt, unit_id, price_per_hour, currency, started_at,
+    let many = "insert into gpu.runs (cluster, datacenter, id, tenant_id, instance_id, attempt, unit_id, price_per_hour, currency, started_at,
             confirmed_at, ended_at, end_reason, kind)
-        select gen_random_uuid(), tenant_id, instance_id, 1000 + n, unit_id, 0.0001 * (1 + n % 9000), currency, begun,
+        select cluster, datacenter, gen_random_uuid(), tenant_id, instance_id, 1000 + n, unit_id, 0.0001 * (1 + n % 9000), currency, begun,
             begun, begun + make_interval(secs => case when n % 10 = 0 then n * 997 % 400000 else n * 37 % 5000 end),
             case when n % 3 > 0 then 'stopped' end, case when n % 3 > 0 then 'running' else 'held' end
         from gpu.runs, generate_series(1, 500) as n,
@@ -273,8 +273,8 @@ async fn a_report_is_the_sum_of_the_runs_in_its_window() {
     }
 
     // an open run counts until now
-    let open = "insert into gpu.runs (id, tenant_id, instance_id, attempt, unit_id, price_per_hour, currency, started_at, confirmed_at)
-        select gen_random_uuid(), tenant_id, instance_id, 1, unit_id, 0.36, currency, now() - interval '10 days', now()
+    let open = "insert into gpu.runs (cluster, datacenter, id, tenant_id, instance_id, attempt, unit_id, price_per_hour, currency, started_at, confirmed_at)
+        select cluster, datacenter, gen_random_uuid(), tenant_id, instance_id, 1, unit_id, 0.36, currency, now() - interval '10 days', now()
         from gpu.runs limit 1";
     assert_eq!(world.execute(open).await, 1);
     let now: jiff_sqlx::Timestamp =

@@ -1,4 +1,4 @@
-//! Faults of workers and of single instances: the service goes on.
+//! Faults of workers and of single instances: the service continues.
 
 use serde_json::json;
 use testkit::eventually;
@@ -11,34 +11,34 @@ async fn a_panic_in_any_worker_does_not_stop_the_service() {
     let workers = &world.process.workers;
     let names = workers.names();
     for expected in [
-        "gpu.instances.queue",
-        "gpu.instances.listen",
-        "gpu.budgets.queue",
-        "gpu.budgets.listen",
-        "gpu.confirm_runs",
-        "gpu.count_instances",
-        "gpu.clean_up",
-        "gpu.events.listen",
-        "gpu.events.read",
-        "gpu.events.clean_up",
-        "gpu.usage.listen",
-        "gpu.routes.listen",
-        "gpu.share_links",
-        "gpu.makers",
-        "gpu.audit",
-        "gpu.compare_usage",
-        "gpu.ssh",
-        "gpu.ssh.rights",
-        "gpu.ssh.record",
-        "gpu.grants",
-        "gpu.idle.queue",
-        "gpu.idle.listen",
-        "gpu.idle.report",
-        "gpu.logs.clean_up",
-        "gpu.samples.average",
-        &format!("gpu.logs.{CLUSTER}"),
-        &format!("gpu.samples.{CLUSTER}"),
-        &format!("gpu.watch.{CLUSTER}"),
+        "gpu.instances.reconcile",
+        "gpu.instances.follow",
+        "gpu.budgets.reconcile",
+        "gpu.budgets.follow",
+        "gpu.runs.reconcile",
+        "gpu.instances.housekeeping",
+        "gpu.records.retention",
+        "gpu.events.follow",
+        "gpu.event_streams.follow",
+        "gpu.events.retention",
+        "gpu.usage.follow",
+        "gpu.routes.follow",
+        "gpu.share_links.retention",
+        "gpu.makers.follow",
+        "gpu.audit.retention",
+        "gpu.usage.reconcile",
+        "gpu.ssh.serve",
+        "gpu.ssh.follow",
+        "gpu.ssh.housekeeping",
+        "gpu.grants.follow",
+        "gpu.idle.reconcile",
+        "gpu.idle.follow",
+        "gpu.activity.housekeeping",
+        "gpu.logs.retention",
+        "gpu.samples.retention",
+        &format!("gpu.logs.follow.{CLUSTER}"),
+        &format!("gpu.samples.follow.{CLUSTER}"),
+        &format!("gpu.units.follow.{CLUSTER}"),
     ] {
         assert!(names.iter().any(|name| name == expected), "{expected} is not in {names:?}");
     }

@@ -6,13 +6,15 @@
 //! as the end of a session, [`auth::session_of`] the key.
 
 mod changes;
+mod error;
 mod exchange;
 mod http;
 mod model;
 mod reconcile;
 mod store;
 
-pub(crate) use exchange::exchange;
+pub(crate) use error::Error;
+pub(crate) use exchange::{ApiKeys, exchange};
 pub(crate) use http::routes;
 pub(crate) use reconcile::run;
 pub(crate) use store::expiry;

@@ -4,12 +4,13 @@ use api::Checks;
 use auth::{Principal, Scope};
 use ids::{ApiKeyId, TenantId, UserId};
 use jiff::{SignedDuration, Timestamp};
+use people::field::InvalidField;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::error::Error;
+use super::Error;
 
-/// Keys of one user, at most, in all tenants.
+/// Maximum number of keys of one user, in all tenants.
 pub(super) const MAX_KEYS: i64 = 50;
 /// A key lives at least this long: the worker looks for keys that expire half as often.
 const SHORTEST_LIFE: SignedDuration = SignedDuration::from_secs(60);
@@ -27,12 +28,12 @@ pub(super) struct ApiKey {
     pub(super) user_id: UserId,
     /// The tenant for which the key acts; null for an administrator's key for no tenant.
     pub(super) tenant_id: Option<TenantId>,
-    /// The API key with which this one was created, and with which it ends; null if a person created it.
+    /// The API key that created this one, which ends with it; null if a person created it.
     pub(super) created_by_key: Option<ApiKeyId>,
     /// What the key may be used for.
     pub(super) scopes: Vec<Scope>,
-    /// Requests per second, at most, besides the limits of the user and of the keys that led to this one; null if there is no
-    /// such limit.
+    /// Maximum number of requests per second, in addition to the limits of the user and of the API keys that created
+    /// this one; null for no such limit.
     pub(super) requests_per_second: Option<u32>,
     /// The first characters of the key.
     pub(super) hint: String,
@@ -60,7 +61,8 @@ pub(super) struct NewApiKey {
     /// When the key expires: at least a minute from now (default: never, or with the API key that creates it).
     #[serde(default)]
     pub(super) expires_at: Option<Timestamp>,
-    /// Requests per second, at most: 1 to 10,000 (default: only the limits of the user, or those of the API key that creates it).
+    /// Maximum number of requests per second: 1 to 10,000 (default: only the limits of the user, or of the API key that
+    /// creates it).
     #[serde(default)]
     pub(super) requests_per_second: Option<u32>,
 }
@@ -79,10 +81,10 @@ impl NewApiKey {
             let far_enough = at.duration_since(now) >= SHORTEST_LIFE;
             checks.require(far_enough, "/expires_at", "must be at least a minute from now");
         }
-        checks.finish()
+        Ok(checks.finish()?)
     }
 
-    /// Checks that the key can do nothing that its creator cannot.
+    /// Checks that the key has no more rights than its creator.
     ///
     /// # Errors
     /// Names the scope that the creator lacks.
@@ -94,7 +96,9 @@ impl NewApiKey {
             return Err(Error::ScopeMissing(*missing));
         }
         if !creator.admin && self.scopes.iter().any(of_administrators) {
-            return Err(Error::invalid("/scopes", "platform scopes are for platform administrators"));
+            return Err(
+                InvalidField::new("/scopes", "platform scopes are for platform administrators").into()
+            );
         }
         Ok(())
     }
@@ -103,22 +107,22 @@ impl NewApiKey {
     ///
     /// # Errors
     /// If it would last longer, or could do more in a second.
-    pub(super) fn within(&self, creator: &ApiKey, now: Timestamp) -> Result<Self, Error> {
+    pub(super) fn within(&self, creator: &ApiKey, now: Timestamp) -> Result<Self, InvalidField> {
         let expires_at = match (self.expires_at, creator.expires_at) {
             (Some(own), Some(end)) if own > end => {
                 let detail = format!("must not be after {end}, when the API key that creates it expires");
-                return Err(Error::invalid("/expires_at", detail));
+                return Err(InvalidField::new("/expires_at", detail));
             }
             (own, end) => own.or(end),
         };
         if expires_at.is_some_and(|at| at.duration_since(now) < SHORTEST_LIFE) {
             let detail = "the API key that creates it expires in less than a minute";
-            return Err(Error::invalid("/expires_at", detail));
+            return Err(InvalidField::new("/expires_at", detail));
         }
         let requests_per_second = match (self.requests_per_second, creator.requests_per_second) {
             (Some(own), Some(most)) if own > most => {
                 let detail = format!("must be at most {most}, as for the API key that creates it");
-                return Err(Error::invalid("/requests_per_second", detail));
+                return Err(InvalidField::new("/requests_per_second", detail));
             }
             (own, most) => own.or(most),
         };

@@ -4,12 +4,12 @@
 use std::net::IpAddr;
 
 use auth::{Principal, Scope};
+use identity_api::KeyLimit;
 use ids::{ApiKeyId, TenantId, UserId};
 use jiff::Timestamp;
 use sqlx::PgConnection;
 
 use super::model::{ApiKey, NewApiKey};
-use crate::token_exchange::KeyLimit;
 
 struct Row {
     id: ApiKeyId,
@@ -154,7 +154,7 @@ pub(super) async fn delete(
     .map(|done| done.rows_affected() == 1)
 }
 
-/// Returns the keys that were created with a key, and with those, as far as the transaction sees them.
+/// Returns the keys that were created with a key, and with those, if they are visible to the transaction.
 pub(super) async fn descendants(conn: &mut PgConnection, id: ApiKeyId) -> sqlx::Result<Vec<ApiKeyId>> {
     sqlx::query_scalar!(
         "with recursive created as (
@@ -169,7 +169,8 @@ pub(super) async fn descendants(conn: &mut PgConnection, id: ApiKeyId) -> sqlx::
     .await
 }
 
-/// Returns the limits of the keys that led to a key, of the nearest first. The transaction must be in the scope of its user.
+/// Returns the limits of the keys that created a key, directly or through other keys, the nearest first. The
+/// transaction must be in the scope of its user.
 pub(super) async fn limits_of_creators(conn: &mut PgConnection, id: ApiKeyId) -> sqlx::Result<Vec<KeyLimit>> {
     let rows = sqlx::query!(
         "with recursive creators as (
@@ -214,7 +215,7 @@ pub(super) async fn count(conn: &mut PgConnection, user: UserId) -> sqlx::Result
         .await
 }
 
-/// What the exchange needs of a key.
+/// The fields of a key that the exchange needs.
 pub(super) struct Presented {
     pub(super) id: ApiKeyId,
     pub(super) user_id: UserId,
@@ -262,7 +263,7 @@ pub(super) async fn presented(conn: &mut PgConnection, hash: &[u8]) -> sqlx::Res
     Ok(row.map(Into::into))
 }
 
-/// As [`presented`]. The key is not deleted until the transaction ends.
+/// Like [`presented`]. The key is not deleted until the transaction ends.
 pub(super) async fn lock_presented(conn: &mut PgConnection, hash: &[u8]) -> sqlx::Result<Option<Presented>> {
     let row = sqlx::query_as!(
         PresentedRow,

@@ -1,17 +1,17 @@
 //! Deletes expired invitations.
 
+use db::Db;
+use people::clock::Clock;
 use service::Round;
 
 use super::store;
-use crate::state::AppState;
 
-/// Rows deleted in one transaction, at most.
+/// Maximum number of rows deleted in one transaction.
 const BATCH: u32 = 1000;
 
-/// One round of the worker `identity.invitations.clean_up`.
-pub(crate) async fn clean_up(state: &AppState) -> anyhow::Result<Round> {
-    let mut tx = state.db.worker().await?;
-    let deleted = store::delete_expired(&mut tx, state.now(), BATCH.into()).await?;
+pub(crate) async fn clean_up((db, clock): (Db, Clock)) -> anyhow::Result<Round> {
+    let mut tx = db.worker().await?;
+    let deleted = store::delete_expired(&mut tx, clock.now(), BATCH.into()).await?;
     tx.commit().await?;
     Ok(Round::of(deleted, BATCH.into()))
 }

@@ -3,9 +3,14 @@
 use api::{
     IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply, openapi::OpenApiRouter,
 };
-use auth::User;
-use axum::{extract::State, http::StatusCode};
+use auth::{HasAuth, User};
+use axum::{
+    extract::{FromRef, State},
+    http::StatusCode,
+};
+use db::Db;
 use ids::{InvitationId, TenantId};
+use people::{clock::Clock, membership::Membership, scope, tenant, user::check_email};
 use utoipa_axum::routes;
 
 use super::{
@@ -13,9 +18,12 @@ use super::{
     model::{Invitation, NewInvitation, ReceivedInvitation, may_list},
     store,
 };
-use crate::{membership::Membership, scope, state::AppState, tenant, user::check_email};
 
-pub(crate) fn routes() -> OpenApiRouter<AppState> {
+pub(crate) fn routes<S: HasAuth>() -> OpenApiRouter<S>
+where
+    Db: FromRef<S>,
+    Clock: FromRef<S>,
+{
     OpenApiRouter::new()
         .routes(routes!(list_invitations, create_invitation))
         .routes(routes!(withdraw_invitation))
@@ -33,26 +41,26 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
     )
 )]
 async fn list_invitations(
-    State(state): State<AppState>,
+    State(db): State<Db>,
+    State(clock): State<Clock>,
     User(principal): User,
     Path(id): Path<TenantId>,
     Query(page): Query<PageParams>,
 ) -> Result<Json<Page<Invitation>>, Problem> {
     may_list(&principal, id)?;
     let asked = page.request()?;
-    let mut tx = state.db.tenant(id).await?;
+    let mut tx = db.tenant(id).await?;
     tenant::find(&mut tx, id).await?.ok_or_else(Problem::not_found)?;
-    let rows = store::list(&mut tx, id, state.now(), asked.after, asked.rows()).await?;
+    let rows = store::list(&mut tx, id, clock.now(), asked.after, asked.rows()).await?;
     Ok(Json(asked.page(rows, |invitation| invitation.id)))
 }
 
 /// Invites a person to a tenant by e-mail address, for 14 days. For owners and administrators.
 ///
 /// The response is the same whether or not the address has an account; the person finds the invitation at
-/// `/v1/me/invitations` once they sign in. Repeating the invitation of an address sets its role and prolongs it. It is
-/// void while its inviter is neither an owner nor an administrator. That of an API key makes no owner, and ends with the key; an API
-/// key does not repeat what a person has sent.
-/// At most 100 invitations of a tenant are open.
+/// `/v1/me/invitations` once they sign in. Inviting an address again sets the role and renews the 14 days. An
+/// invitation is not valid while its inviter is neither an owner nor an administrator. An API key cannot invite owners,
+/// nor repeat the invitation of a person; its invitations end with the key. A tenant has at most 100 open invitations.
 #[utoipa::path(
     post, path = "/v1/tenants/{id}/invitations", operation_id = "create_invitation", tag = "tenants",
     params(
@@ -66,22 +74,23 @@ async fn list_invitations(
     extensions(("x-problems" = json!([ProblemType::PersonRequired, ProblemType::AlreadyAMember, ProblemType::TooManyInvitations]))),
 )]
 async fn create_invitation(
-    State(state): State<AppState>,
+    State(db): State<Db>,
+    State(clock): State<Clock>,
     User(principal): User,
     Path(id): Path<TenantId>,
     key: IdempotencyKey,
     Json(new): Json<NewInvitation>,
 ) -> Result<Reply, Problem> {
     check_email("/email", &new.email)?;
-    key.once(state.db.tenant(id).await?, principal.user, &new, async |tx| {
-        let invitation = changes::invite(tx, &principal, id, &new, state.now()).await?;
+    key.once(db.tenant(id).await?, principal.user, &new, async |tx| {
+        let invitation = changes::invite(tx, &principal, id, &new, clock.now()).await?;
         let location = format!("/v1/tenants/{id}/invitations/{}", invitation.id);
         Ok(Reply::json(StatusCode::CREATED, &invitation)?.location(location))
     })
     .await
 }
 
-/// Withdraws an open invitation. For owners and administrators. API keys do not withdraw invitations to be an owner.
+/// Withdraws an open invitation. For owners and administrators. API keys cannot withdraw invitations of owners.
 #[utoipa::path(
     delete, path = "/v1/tenants/{id}/invitations/{invitation_id}", operation_id = "withdraw_invitation",
     tag = "tenants",
@@ -96,13 +105,14 @@ async fn create_invitation(
     extensions(("x-problems" = json!([ProblemType::PersonRequired]))),
 )]
 async fn withdraw_invitation(
-    State(state): State<AppState>,
+    State(db): State<Db>,
+    State(clock): State<Clock>,
     User(principal): User,
     Path((id, invitation)): Path<(TenantId, InvitationId)>,
     key: IdempotencyKey,
 ) -> Result<Reply, Problem> {
-    key.once(state.db.tenant(id).await?, principal.user, &(), async |tx| {
-        changes::withdraw(tx, &principal, id, invitation, state.now()).await?;
+    key.once(db.tenant(id).await?, principal.user, &(), async |tx| {
+        changes::withdraw(tx, &principal, id, invitation, clock.now()).await?;
         Ok(Reply::no_content())
     })
     .await
@@ -117,14 +127,15 @@ async fn withdraw_invitation(
     )
 )]
 async fn list_received_invitations(
-    State(state): State<AppState>,
+    State(db): State<Db>,
+    State(clock): State<Clock>,
     User(principal): User,
     Query(page): Query<PageParams>,
 ) -> Result<Json<Page<ReceivedInvitation>>, Problem> {
     let asked = page.request()?;
-    let mut tx = state.db.platform().await?;
+    let mut tx = db.platform().await?;
     scope::user(&mut tx, principal.user).await?;
-    let rows = store::received(&mut tx, principal.user, state.now(), asked.after, asked.rows()).await?;
+    let rows = store::received(&mut tx, principal.user, clock.now(), asked.after, asked.rows()).await?;
     Ok(Json(asked.page(rows, |invitation| invitation.id)))
 }
 
@@ -142,13 +153,14 @@ async fn list_received_invitations(
     extensions(("x-problems" = json!([ProblemType::PersonRequired, ProblemType::TenantSuspended]))),
 )]
 async fn accept_invitation(
-    State(state): State<AppState>,
+    State(db): State<Db>,
+    State(clock): State<Clock>,
     User(principal): User,
     Path(id): Path<InvitationId>,
     key: IdempotencyKey,
 ) -> Result<Reply, Problem> {
-    key.once(state.db.platform().await?, principal.user, &(), async |tx| {
-        let membership = changes::accept(tx, &principal, id, state.now()).await?;
+    key.once(db.platform().await?, principal.user, &(), async |tx| {
+        let membership = changes::accept(tx, &principal, id, clock.now()).await?;
         Reply::json(StatusCode::OK, &membership)
     })
     .await
@@ -167,13 +179,14 @@ async fn accept_invitation(
     extensions(("x-problems" = json!([ProblemType::PersonRequired]))),
 )]
 async fn decline_invitation(
-    State(state): State<AppState>,
+    State(db): State<Db>,
+    State(clock): State<Clock>,
     User(principal): User,
     Path(id): Path<InvitationId>,
     key: IdempotencyKey,
 ) -> Result<Reply, Problem> {
-    key.once(state.db.platform().await?, principal.user, &(), async |tx| {
-        changes::decline(tx, &principal, id, state.now()).await?;
+    key.once(db.platform().await?, principal.user, &(), async |tx| {
+        changes::decline(tx, &principal, id, clock.now()).await?;
         Ok(Reply::no_content())
     })
     .await

@@ -1,16 +1,16 @@
 //! Invitations as clients see them.
 
+use api::Problem;
 use auth::{Principal, Role};
 use ids::{InvitationId, TenantId, UserId};
 use jiff::{SignedDuration, Timestamp};
+use people::{authority, tenant::TenantRef};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{error::Error, tenant::TenantRef};
-
 /// How long an invitation is open.
 pub(super) const LIFETIME: SignedDuration = SignedDuration::from_hours(14 * 24);
-/// Open invitations of one tenant, at most.
+/// Maximum number of open invitations of one tenant.
 pub(super) const MAX_OPEN: i64 = 100;
 
 /// An open invitation, as the tenant's owners see it.
@@ -62,19 +62,23 @@ pub(super) struct NewInvitation {
 ///
 /// # Errors
 /// If the caller may not see the invitations.
-pub(super) fn may_list(principal: &Principal, tenant: TenantId) -> Result<(), Error> {
+pub(super) fn may_list(principal: &Principal, tenant: TenantId) -> Result<(), Problem> {
     if principal.admin {
         return Ok(());
     }
     match principal.tenant {
         Some((own, Role::Owner)) if own == tenant => Ok(()),
-        Some((own, actual)) if own == tenant => Err(Error::RoleTooLow { required: Role::Owner, actual }),
-        _ => Err(Error::NotFound),
+        Some((own, actual)) if own == tenant => {
+            Err(authority::Error::RoleTooLow { required: Role::Owner, actual }.into())
+        }
+        _ => Err(Problem::not_found()),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use api::ProblemType;
+
     use super::*;
 
     #[test]
@@ -93,11 +97,11 @@ mod tests {
         };
         let owner = principal(Some((own, Role::Owner)), false);
         assert!(may_list(&owner, own).is_ok());
-        assert!(matches!(may_list(&owner, other), Err(Error::NotFound)));
+        assert!(may_list(&owner, other).unwrap_err().is(ProblemType::NotFound));
         let member = principal(Some((own, Role::Member)), false);
-        assert!(matches!(may_list(&member, own), Err(Error::RoleTooLow { .. })));
-        assert!(matches!(may_list(&member, other), Err(Error::NotFound)));
-        assert!(matches!(may_list(&principal(None, false), own), Err(Error::NotFound)));
+        assert!(may_list(&member, own).unwrap_err().is(ProblemType::Forbidden));
+        assert!(may_list(&member, other).unwrap_err().is(ProblemType::NotFound));
+        assert!(may_list(&principal(None, false), own).unwrap_err().is(ProblemType::NotFound));
         assert!(may_list(&principal(None, true), own).is_ok());
     }
 }

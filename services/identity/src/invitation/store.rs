@@ -4,10 +4,10 @@
 use auth::{Principal, Role};
 use ids::{ApiKeyId, InvitationId, TenantId, UserId};
 use jiff::Timestamp;
+use people::tenant::TenantRef;
 use sqlx::PgConnection;
 
 use super::model::{Invitation, NewInvitation, ReceivedInvitation};
-use crate::tenant::TenantRef;
 
 /// Returns a tenant's open invitations after `after`.
 pub(super) async fn list(
@@ -111,22 +111,6 @@ pub(super) async fn withdraw(
     .await
 }
 
-/// Deletes the invitation to the address of the user. Returns its role, if it existed.
-pub(crate) async fn delete_of_member(
-    conn: &mut PgConnection,
-    tenant: TenantId,
-    user: UserId,
-) -> sqlx::Result<Option<Role>> {
-    sqlx::query_scalar!(
-        "delete from invitations i using users u
-         where i.tenant_id = $1 and u.id = $2 and lower(u.email) = lower(i.email) returning i.role as \"role: Role\"",
-        tenant as TenantId,
-        user as UserId,
-    )
-    .fetch_optional(conn)
-    .await
-}
-
 /// Deletes the tenant's expired invitations, which must not be renewed under their old ids.
 pub(super) async fn delete_expired_of_tenant(
     conn: &mut PgConnection,
@@ -193,7 +177,7 @@ pub(super) async fn received(
     Ok(rows.into_iter().map(Into::into).collect())
 }
 
-/// Where an invitation leads, and whose it is.
+/// The tenant, role and sender of an invitation.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Offer {
     pub(super) tenant_id: TenantId,

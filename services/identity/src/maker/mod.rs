@@ -1,4 +1,5 @@
-//! Makers: who has made what opens something in the other services, and whether they still may.
+//! Makers: the users and API keys that created credentials, links, keys and webhooks in other services, and whether
+//! they still have the right to.
 
 mod http;
 mod store;

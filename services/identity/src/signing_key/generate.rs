@@ -1,5 +1,7 @@
 //! Key pairs: generated and encrypted to be stored, decrypted to be used.
 
+use std::sync::Arc;
+
 use anyhow::Context;
 use aws_lc_rs::{
     encoding::{AsDer, Pkcs8V1Der},
@@ -10,20 +12,19 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use encryption::Cipher;
 use ids::SigningKeyId;
 use jiff::Timestamp;
+use people::keyring::Key;
 use serde_json::json;
 
 use super::store::StoredKey;
-use crate::{keyring::Key, state::AppState};
 
 /// Generates a key that signs from `active_from` on.
 pub(super) async fn generate(
-    state: &AppState,
+    cipher: Arc<Cipher>,
     id: SigningKeyId,
     active_from: Timestamp,
 ) -> anyhow::Result<StoredKey> {
-    let state = state.clone();
     // a good part of a second of one core
-    tokio::task::spawn_blocking(move || generate_blocking(&state.cipher, id, active_from)).await?
+    tokio::task::spawn_blocking(move || generate_blocking(&cipher, id, active_from)).await?
 }
 
 fn generate_blocking(cipher: &Cipher, id: SigningKeyId, active_from: Timestamp) -> anyhow::Result<StoredKey> {

@@ -1,24 +1,28 @@
 //! Publishing the keys, and an administrator's request for the next one.
 
 use api::{IdempotencyKey, Page, Problem, ProblemType, Reply, openapi::OpenApiRouter};
-use auth::Admin;
+use auth::{Admin, HasAuth};
 use axum::{
-    extract::State,
+    extract::{FromRef, State},
     http::{HeaderName, StatusCode, header},
 };
 use ids::SigningKeyId;
+use people::authority;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
 use super::{
-    model::{Rules, SigningKey, SigningKeyRequest},
+    SigningKeys,
+    model::{SigningKey, SigningKeyRequest},
     store,
 };
-use crate::{authority, error::Error, state::AppState};
 
-pub(crate) fn routes() -> OpenApiRouter<AppState> {
+pub(crate) fn routes<S: HasAuth>() -> OpenApiRouter<S>
+where
+    SigningKeys: FromRef<S>,
+{
     OpenApiRouter::new()
         .routes(routes!(get_jwks))
         .routes(routes!(get_openid_configuration))
@@ -29,8 +33,8 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
 type Cached<T> = ([(HeaderName, String); 1], axum::Json<T>);
 
 /// Verifiers keep it for at most half of the time for which a key is published before it signs.
-fn cached<T>(state: &AppState, body: T) -> Cached<T> {
-    let seconds = (state.config.signing.publish_before_seconds / 2).min(300);
+fn cached<T>(keys: &SigningKeys, body: T) -> Cached<T> {
+    let seconds = keys.rules.cache_seconds();
     ([(header::CACHE_CONTROL, format!("public, max-age={seconds}"))], axum::Json(body))
 }
 
@@ -69,9 +73,9 @@ struct Jwk {
         (status = 200, description = "A JWK Set", body = JwkSet),
     )
 )]
-async fn get_jwks(State(state): State<AppState>) -> Result<Cached<Value>, Problem> {
-    let jwks = state.keyring.jwks()?;
-    Ok(cached(&state, jwks))
+async fn get_jwks(State(keys): State<SigningKeys>) -> Result<Cached<Value>, Problem> {
+    let jwks = keys.keyring.jwks()?;
+    Ok(cached(&keys, jwks))
 }
 
 /// An OpenID Connect discovery document.
@@ -91,14 +95,14 @@ struct Discovery {
     id_token_signing_alg_values_supported: [&'static str; 1],
 }
 
-/// Returns the OpenID Connect discovery document, as far as the verification of tokens needs it.
+/// Returns the OpenID Connect discovery document, with only the members that the verification of tokens needs.
 #[utoipa::path(
     get, path = "/.well-known/openid-configuration", operation_id = "get_openid_configuration",
     tag = "signing keys", security(()),
     responses((status = 200, description = "The discovery document", body = Discovery))
 )]
-async fn get_openid_configuration(State(state): State<AppState>) -> Cached<Discovery> {
-    let issuer = state.config.auth.issuer.clone();
+async fn get_openid_configuration(State(keys): State<SigningKeys>) -> Cached<Discovery> {
+    let issuer = keys.issuer.clone();
     let base = issuer.trim_end_matches('/');
     let document = Discovery {
         jwks_uri: format!("{base}/.well-known/jwks.json"),
@@ -108,13 +112,14 @@ async fn get_openid_configuration(State(state): State<AppState>) -> Cached<Disco
         id_token_signing_alg_values_supported: ["RS256"],
         issuer,
     };
-    cached(&state, document)
+    cached(&keys, document)
 }
 
-fn shown(state: &AppState, keys: &[store::PublicKey]) -> Vec<SigningKey> {
-    let times: Vec<_> = keys.iter().map(|key| key.active_from).collect();
-    let stages = Rules::new(&state.config).stages(&times, state.now());
-    keys.iter()
+fn shown(keys: &SigningKeys, public: &[store::PublicKey]) -> Vec<SigningKey> {
+    let times: Vec<_> = public.iter().map(|key| key.active_from).collect();
+    let stages = keys.rules.stages(&times, keys.clock.now());
+    public
+        .iter()
         .zip(stages)
         .map(|(key, stage)| SigningKey {
             id: key.id,
@@ -126,7 +131,7 @@ fn shown(state: &AppState, keys: &[store::PublicKey]) -> Vec<SigningKey> {
         .collect()
 }
 
-/// Lists the signing keys in the order in which they sign. There are never more than a few.
+/// Lists all signing keys, in the order in which they sign.
 #[utoipa::path(
     get, path = "/v1/signing-keys", operation_id = "list_signing_keys", tag = "signing keys",
     responses(
@@ -134,13 +139,13 @@ fn shown(state: &AppState, keys: &[store::PublicKey]) -> Vec<SigningKey> {
     )
 )]
 async fn list_signing_keys(
-    State(state): State<AppState>,
+    State(keys): State<SigningKeys>,
     _admin: Admin,
 ) -> Result<api::Json<Page<SigningKey>>, Problem> {
-    let mut tx = state.db.platform().await?;
-    let keys = store::public(&mut tx).await?;
+    let mut tx = keys.db.platform().await?;
+    let public = store::public(&mut tx).await?;
     tx.commit().await?;
-    Ok(api::Json(Page::last(shown(&state, &keys))))
+    Ok(api::Json(Page::last(shown(&keys, &public))))
 }
 
 /// Requests the next key now. It appears in `/v1/signing-keys` with the returned id within seconds, is published at once
@@ -155,23 +160,24 @@ async fn list_signing_keys(
     extensions(("x-problems" = json!([ProblemType::RotationUnderWay]))),
 )]
 async fn rotate_signing_keys(
-    State(state): State<AppState>,
+    State(keys): State<SigningKeys>,
     Admin(principal): Admin,
     key: IdempotencyKey,
 ) -> Result<Reply, Problem> {
     let reply = key
-        .once(state.db.platform().await?, principal.user, &(), async |tx| {
+        .once(keys.db.platform().await?, principal.user, &(), async |tx| {
             authority::admin(tx, &principal).await?;
             store::lock(tx).await?;
             let times: Vec<_> = store::public(tx).await?.iter().map(|key| key.active_from).collect();
-            let next = Rules::new(&state.config).next(&times, state.now(), true);
+            let next = keys.rules.next(&times, keys.clock.now(), true);
             if next.is_none() || store::requested(tx).await?.is_some() {
-                return Err(Error::RotationInProgress.into());
+                let detail = "The next signing key is already requested or published, and signs soon.";
+                return Err(Problem::new(ProblemType::RotationUnderWay, detail));
             }
             let request = store::request(tx, SigningKeyId::new()).await?;
             Ok(Reply::json(StatusCode::ACCEPTED, &request)?.location("/v1/signing-keys"))
         })
         .await?;
-    state.keyring.request_reload();
+    keys.keyring.request_reload();
     Ok(reply)
 }

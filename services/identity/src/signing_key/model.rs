@@ -1,4 +1,4 @@
-//! When each key is published, signs and is deleted. All replicas decide alike, from the stored times alone.
+//! When each key is published, signs and is deleted. All replicas decide the same, from the stored times alone.
 
 use ids::SigningKeyId;
 use jiff::{SignedDuration, Timestamp};
@@ -64,6 +64,12 @@ impl Rules {
             publish_before: seconds(config.signing.publish_before_seconds),
             token_life: seconds(config.sessions.access_token_seconds),
         }
+    }
+
+    /// How long verifiers may keep the published keys: at most half of the time for which a key is published before it
+    /// signs.
+    pub(super) fn cache_seconds(&self) -> i64 {
+        (self.publish_before.as_secs() / 2).min(300)
     }
 
     /// The stage of each key, given when each begins to sign (in ascending order).

@@ -1,5 +1,5 @@
-//! What the operators' program does with signing keys. It generates none: the worker of any replica carries a request out, as
-//! one by the API.
+//! Functions of the operators' program for signing keys. It generates no keys: the worker of any replica carries out
+//! its request, as for the API.
 
 use api::audit;
 use axum::http::StatusCode;

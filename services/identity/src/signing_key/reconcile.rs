@@ -1,7 +1,7 @@
-//! The worker `identity.signing_keys`: creates the first, the next and a requested key, deletes ended keys, and loads the keys into
+//! The task `identity.signing_keys.reconcile`: creates the first, the next and a requested key, deletes ended keys, and loads the keys into
 //! this replica's keyring. Every replica runs it; a lock in the database lets one at a time decide.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use ids::SigningKeyId;
 use jiff::Timestamp;
@@ -9,19 +9,18 @@ use sqlx::PgConnection;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    generate,
+    SigningKeys, generate,
     model::{Rules, Stage},
     store,
 };
-use crate::state::AppState;
 
 const RETRY: Duration = Duration::from_secs(1);
 
 /// Reconciles on every poll and on request, until `shutdown`.
-pub(crate) async fn run(state: &AppState, shutdown: &CancellationToken) -> anyhow::Result<()> {
-    let poll = state.config.signing.poll();
+pub(crate) async fn run(keys: SigningKeys, shutdown: CancellationToken) -> anyhow::Result<()> {
+    let poll = keys.poll;
     while !shutdown.is_cancelled() {
-        let pause = match reconcile(state).await {
+        let pause = match reconcile(&keys).await {
             Ok(()) => poll,
             Err(error) => {
                 tracing::warn!(error = format!("{error:#}"), "cannot reconcile signing keys");
@@ -30,20 +29,19 @@ pub(crate) async fn run(state: &AppState, shutdown: &CancellationToken) -> anyho
         };
         tokio::select! {
             () = shutdown.cancelled() => {}
-            () = state.keyring.reload_requested() => {}
+            () = keys.keyring.reload_requested() => {}
             () = tokio::time::sleep(pause) => {}
         }
     }
     Ok(())
 }
 
-async fn reconcile(state: &AppState) -> anyhow::Result<()> {
-    let rules = Rules::new(&state.config);
-    create_due(state, &rules).await?;
-    let mut tx = state.db.worker().await?;
+async fn reconcile(keys: &SigningKeys) -> anyhow::Result<()> {
+    create_due(keys).await?;
+    let mut tx = keys.db.worker().await?;
     store::lock(&mut tx).await?;
-    let keys = store::public(&mut tx).await?;
-    for (key, stage) in keys.iter().zip(rules.stages(&active_from(&keys), state.now())) {
+    let public = store::public(&mut tx).await?;
+    for (key, stage) in public.iter().zip(keys.rules.stages(&active_from(&public), keys.clock.now())) {
         if stage == Stage::Ended {
             store::delete(&mut tx, key.id).await?;
             tracing::info!(key.id = %key.id, "signing key deleted");
@@ -51,7 +49,7 @@ async fn reconcile(state: &AppState) -> anyhow::Result<()> {
     }
     let stored = store::all(&mut tx).await?;
     tx.commit().await?;
-    load(state, stored)
+    load(keys, stored)
 }
 
 /// A key to create.
@@ -68,17 +66,23 @@ async fn due(tx: &mut PgConnection, rules: &Rules, now: Timestamp) -> sqlx::Resu
     Ok(next.map(|active_from| Due { requested, active_from }))
 }
 
-async fn create_due(state: &AppState, rules: &Rules) -> anyhow::Result<()> {
-    let mut tx = state.db.worker().await?;
-    let due = due(&mut tx, rules, state.now()).await?;
+async fn create_due(keys: &SigningKeys) -> anyhow::Result<()> {
+    let mut tx = keys.db.worker().await?;
+    let due = due(&mut tx, &keys.rules, keys.clock.now()).await?;
     drop(tx);
     let Some(Due { requested, active_from }) = due else { return Ok(()) };
     // generated before the lock is taken, because it takes long
-    let key = generate::generate(state, requested.unwrap_or_else(SigningKeyId::new), active_from).await?;
-    let mut tx = state.db.worker().await?;
+    let key = generate::generate(
+        Arc::clone(&keys.cipher),
+        requested.unwrap_or_else(SigningKeyId::new),
+        active_from,
+    )
+    .await?;
+    let mut tx = keys.db.worker().await?;
     store::lock(&mut tx).await?;
     // a key that was requested meanwhile has another id; the next round creates it
-    if self::due(&mut tx, rules, state.now()).await?.is_some_and(|due| due.requested == requested) {
+    if self::due(&mut tx, &keys.rules, keys.clock.now()).await?.is_some_and(|due| due.requested == requested)
+    {
         store::insert(&mut tx, &key).await?;
         store::end_request(&mut tx, key.id).await?;
         tracing::info!(key.id = %key.id, active_from = %key.active_from, "signing key created");
@@ -91,15 +95,15 @@ async fn create_due(state: &AppState, rules: &Rules) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// Names the last key that cannot be decrypted. The others are in use.
-fn load(state: &AppState, stored: Vec<store::StoredKey>) -> anyhow::Result<()> {
-    let (mut keys, mut failed) = (Vec::new(), None);
+fn load(keys: &SigningKeys, stored: Vec<store::StoredKey>) -> anyhow::Result<()> {
+    let (mut loaded, mut failed) = (Vec::new(), None);
     for key in stored {
-        match generate::decrypt(key, &state.cipher) {
-            Ok(key) => keys.push(key),
+        match generate::decrypt(key, &keys.cipher) {
+            Ok(key) => loaded.push(key),
             Err(error) => failed = Some(error),
         }
     }
-    state.keyring.replace(keys);
+    keys.keyring.replace(loaded);
     failed.map_or(Ok(()), Err)
 }
 

@@ -2,7 +2,5 @@
 //! secret of a browser's session.
 
 mod http;
-mod model;
 
 pub(crate) use http::routes;
-pub(crate) use model::{KeyLimit, TokenGrant};

@@ -35,22 +35,6 @@ async fn addresses_that_look_alike_are_one_account() {
 }
 
 #[tokio::test]
-async fn an_address_as_an_earlier_release_stored_it_still_signs_in() {
-    let platform = Platform::start().await;
-    let admin = platform.admin().await;
-    let user = platform.user(&admin, "old@x.test").await;
-    let mut db = platform.db.admin().await;
-    let typed = "Ju\u{308}rgen@xn--bcher-kva.test";
-    sqlx::query("update identity.users set email = $1 where email = 'old@x.test'")
-        .bind(typed)
-        .execute(&mut db)
-        .await
-        .unwrap();
-    let body = json!({ "email": typed, "password": PASSWORD });
-    assert_eq!(platform.client.post("/v1/sessions", body).await.expect(200).body["user"]["id"], user);
-}
-
-#[tokio::test]
 async fn an_invitation_reaches_its_person_in_any_form() {
     let platform = Platform::start().await;
     let admin = platform.admin().await;

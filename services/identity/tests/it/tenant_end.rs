@@ -81,7 +81,7 @@ impl Studio {
         let ((gpu, gpu_url), (storage, storage_url)) =
             (Participant::start().await, Participant::start().await);
         let endpoint =
-            |url: String| clients::Endpoint { url: url.parse().unwrap(), token: "token".to_owned().into() };
+            |url: String| peer::Endpoint { url: url.parse().unwrap(), token: "token".to_owned().into() };
         let participants = BTreeMap::from([
             ("gpu".to_owned(), endpoint(gpu_url)),
             ("storage".to_owned(), endpoint(storage_url)),

@@ -33,17 +33,17 @@ async fn every_worker_recovers_from_a_panic() {
     let platform = Platform::start().await;
     let names = platform.process.workers.names();
     let expected = [
-        "identity.api_keys",
-        "identity.audit",
-        "identity.bootstrap",
-        "identity.clean_up",
-        "identity.invitations.clean_up",
-        "identity.revocations",
-        "identity.revocations.clean_up",
-        "identity.revocations.listen",
-        "identity.signing_keys",
-        "identity.tenants.listen",
-        "identity.tenants.queue",
+        "identity.api_keys.reconcile",
+        "identity.audit.retention",
+        "identity.bootstrap.reconcile",
+        "identity.invitations.retention",
+        "identity.revocation_feed.follow",
+        "identity.revocations.follow",
+        "identity.revocations.retention",
+        "identity.sign_in.retention",
+        "identity.signing_keys.reconcile",
+        "identity.tenants.follow",
+        "identity.tenants.reconcile",
     ];
     assert_eq!(names, expected);
     for name in &names {
@@ -62,7 +62,7 @@ async fn every_worker_recovers_from_a_panic() {
 async fn keys_are_still_rotated_after_a_panic() {
     let platform = Platform::start().await;
     let admin = platform.admin().await;
-    panic(&platform, "identity.signing_keys").await;
+    panic(&platform, "identity.signing_keys.reconcile").await;
     let next = admin.post("/v1/signing-keys/rotate", json!(null)).await.expect(202);
     eventually("the next key is published", async || {
         kids(&platform.client).await.contains(next.str("id")).then_some(())
@@ -81,7 +81,7 @@ async fn old_rows_are_still_deleted_after_a_panic() {
                    values ('\\x00', '{}', now() - interval '1 second')";
     sqlx::query(expired).execute(&mut conn).await.unwrap();
     // the next regular round is a minute away
-    panic(&platform, "identity.clean_up").await;
+    panic(&platform, "identity.sign_in.retention").await;
     wait_until_empty(&mut conn, "select count(*) from identity.sign_in_throttles").await;
     wait_until_empty(&mut conn, "select count(*) from identity.passkey_challenges").await;
 }

@@ -6,11 +6,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::support::{Random, SECOND, SPEC, START, add_worker, job, percentile, pool, shape, with_model};
-use atelier_jobs::schedule::{
+use schedule::{
     Decision, Ending, Estimate, Event, GroupId, GroupMode, JobId, Level, Millis, Pool, Settings, Shape, Spec,
     SpecId, State,
 };
+
+use crate::support::{Random, SECOND, SPEC, START, add_worker, job, percentile, pool, shape, with_model};
 
 const ROUND: Millis = 100;
 const OTHER: SpecId = SpecId(2);

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::service::{Site, job, percentile};
 
-/// Jobs in a batch, at most.
+/// Maximum number of jobs in a batch.
 const BATCH: usize = 1_000;
 
 #[derive(Debug, clap::Args)]
@@ -103,7 +103,7 @@ struct Worker {
 impl Worker {
     async fn register(site: &Site, token: String) -> Self {
         let mut worker = Self { http: site.http.clone(), door: site.door.clone(), token, session: 0 };
-        let session = worker.call("register", &Value::Null).await;
+        let session = worker.call("register", &json!({})).await;
         worker.session = session["session"].as_i64().unwrap();
         worker
     }

@@ -5,10 +5,11 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use crate::support::{MINUTE, Random, SECOND, START, job, pool, shape, with_model};
-use atelier_jobs::schedule::{
+use schedule::{
     Arrivals, Decision, Estimate, Event, Job, JobId, Millis, Outlook, Pool, Settings, Simulation, Step,
 };
+
+use crate::support::{MINUTE, Random, SECOND, START, job, pool, shape, with_model};
 
 const WORKERS: u64 = 16;
 const LOAD: Millis = 20 * SECOND;

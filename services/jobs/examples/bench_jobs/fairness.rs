@@ -3,16 +3,15 @@
 
 use std::{collections::BinaryHeap, sync::Arc};
 
+use schedule::{Decision, Estimate, Event, Job, Millis, Settings, Share, Simulation, Step, TenantId};
+
 use crate::support::{MINUTE, Random, SECOND, START, job, mean, percentile, pool, shape};
-use atelier_jobs::schedule::{
-    Decision, Estimate, Event, Job, Millis, Settings, Share, Simulation, Step, TenantId,
-};
 
 const WORKERS: u64 = 64;
 const WEIGHTS: [u32; 8] = [1_000, 1_000, 1_000, 1_000, 2_000, 2_000, 4_000, 4_000];
 /// Median seconds of the jobs of each tenant.
 const SECONDS: [u64; 8] = [5, 60, 15, 30, 60, 5, 30, 15];
-/// Each tenant always has so many jobs that wait.
+/// Number of jobs that wait, for each tenant at any time.
 const QUEUED: u64 = 100;
 const WARM_UP: Millis = 10 * MINUTE;
 const WINDOW: Millis = 10 * MINUTE;
@@ -79,7 +78,7 @@ fn atelier(windows: u64) -> (f64, f64) {
         (0..8).map(|tenant| Arc::new(shape(tenant, estimate(SECONDS[tenant as usize])))).collect();
     let mut random = Random(3);
     let mut ids = 0;
-    let mut submit = |pool: &mut atelier_jobs::schedule::Pool, tenant: usize, now: Millis| {
+    let mut submit = |pool: &mut schedule::Pool, tenant: usize, now: Millis| {
         ids += 1;
         pool.apply(Event::Submitted(job(ids, &shapes[tenant], now)), now).expect("a new job");
     };
@@ -185,7 +184,7 @@ fn reclaim(bursts: u64) -> (Vec<Millis>, usize) {
     (times, preemptions)
 }
 
-/// Waits of light tenants beside one that has so many jobs.
+/// Waits of light tenants beside one with this number of jobs.
 fn flood(jobs: u64) -> Vec<Millis> {
     let mut pool = pool(WORKERS, Settings::default());
     let heavy = Arc::new(shape(0, estimate(10)));

@@ -36,7 +36,7 @@ pub(crate) struct Args {
     /// Messages that the flood begins with, before the victim sends its first
     #[arg(long, default_value_t = 20_000)]
     flood: usize,
-    /// Messages of a flood, at most
+    /// Maximum number of messages of a flood
     #[arg(long, default_value_t = usize::MAX)]
     most: usize,
     /// Milliseconds between two messages of the victim

@@ -10,6 +10,8 @@ use std::{
     sync::Arc,
 };
 
+use schedule::{Decision, Ending, Estimate, Event, Histogram, JobId, Settings, WorkerId};
+
 use crate::support::{
     START,
     baselines::{self, Outcome, Policy},
@@ -17,7 +19,6 @@ use crate::support::{
     trace::Request,
     with_model,
 };
-use atelier_jobs::schedule::{Decision, Ending, Estimate, Event, Histogram, JobId, Settings, WorkerId};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

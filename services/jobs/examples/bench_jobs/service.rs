@@ -7,8 +7,8 @@ use atelier_jobs::{
     StreamsConfig, WebhooksConfig,
 };
 use auth::Role;
-use clients::Endpoint;
 use ids::TenantId;
+use peer::Endpoint;
 use reqwest::Client;
 use serde_json::{Value, json};
 use service::Process;

@@ -2,28 +2,34 @@
 
 mod store;
 
+use std::sync::Arc;
+
 use anyhow::Context as _;
 use api::audit;
 use auth::{EndedMaker, Made, MadeBy, Whom};
 use axum::http::StatusCode;
+use db::Db;
 use ids::TenantId;
+use mq::BrokerState;
+use records::NAME;
 use sqlx::PgConnection;
-
-use crate::{NAME, mq, state::AppState, webhook};
 
 /// Credentials and webhooks of all tenants.
 #[derive(Clone)]
-pub(crate) struct Makers(pub(crate) AppState);
+pub(crate) struct Makers {
+    pub(crate) db: Db,
+    pub(crate) broker: Arc<BrokerState>,
+}
 
 impl Made for Makers {
     async fn makers(&self, whom: &Whom) -> anyhow::Result<Vec<MadeBy>> {
-        let mut tx = self.0.db.worker().await?;
+        let mut tx = self.db.worker().await?;
         Ok(store::makers(&mut tx, whom).await?)
     }
 
     async fn end(&self, ended: &EndedMaker) -> anyhow::Result<()> {
         let tenant = ended.maker.tenant_id.context("nothing here belongs to a user")?;
-        let mut tx = self.0.db.worker().await?;
+        let mut tx = self.db.worker().await?;
         let credentials = mq::end_credentials(&mut tx, ended).await?;
         let webhooks = webhook::end(&mut tx, ended).await?;
         for id in &credentials {
@@ -33,7 +39,7 @@ impl Made for Makers {
             record(&mut tx, tenant, "end_webhook", format!("/v1/webhooks/{id}")).await?;
         }
         tx.commit().await?;
-        self.0.door.credentials_ended();
+        self.broker.credentials_ended();
         let (credentials, webhooks) = (credentials.len(), webhooks.len());
         tracing::info!(
             tenant.id = %tenant, user.id = %ended.maker.user_id, credentials, webhooks,

@@ -22,7 +22,7 @@ pub(super) async fn makers(conn: &mut PgConnection, whom: &Whom) -> sqlx::Result
     .await?;
     let made = rows.into_iter().map(|row| MadeBy {
         maker: Maker { user_id: row.user_id, tenant_id: Some(row.tenant_id), api_key_id: row.api_key_id },
-        rights_at: row.rights_at.to_jiff(),
+        rights_at: jiff_sqlx::Timestamp::to_jiff(row.rights_at),
     });
     Ok(made.collect())
 }

@@ -144,7 +144,7 @@ async fn what_does_not_count_is_deleted() {
 
     // with an old job, its objects
     studio.execute("update jobs.jobs set ended_at = now() - interval '91 days'").await;
-    studio.service.process.workers.inject_panic("jobs.ended");
+    studio.service.process.workers.inject_panic("jobs.jobs.retention");
     eventually("the old job's objects are deleted", async || {
         (studio.count("outputs").await == 0).then_some(())
     })

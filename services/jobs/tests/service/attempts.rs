@@ -175,9 +175,9 @@ async fn a_process_that_registers_again_has_lost_its_attempt() {
 async fn workers_prove_themselves_and_administrators_remove_idle_ones() {
     let floor = Floor::new().await;
     let bad = floor.service.door.token("awt_unknown");
-    bad.post("/worker/v1/register", Value::Null).await.expect_problem(401, "unauthenticated");
-    floor.service.door.post("/worker/v1/register", Value::Null).await.expect_problem(401, "unauthenticated");
-    floor.service.client.post("/worker/v1/register", Value::Null).await.expect_problem(404, "no-such-route");
+    bad.post("/worker/v1/register", json!({})).await.expect_problem(401, "unauthenticated");
+    floor.service.door.post("/worker/v1/register", json!({})).await.expect_problem(401, "unauthenticated");
+    floor.service.client.post("/worker/v1/register", json!({})).await.expect_problem(404, "no-such-route");
     floor.service.door.get("/v1/jobs").await.expect_problem(404, "no-such-route");
 
     let admin = floor.world.admin(&floor.service);

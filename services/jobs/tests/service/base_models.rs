@@ -60,7 +60,7 @@ async fn what_workers_have_is_listed_to_those_who_may_use_it() {
         worker(&world, &service, &shared, "second", json!({ "checkpoints": ["anime"], "base_models": [] }))
             .await;
     // of a release that does not tell
-    let _silent = worker(&world, &service, &shared, "silent", Value::Null).await;
+    let _silent = worker(&world, &service, &shared, "silent", json!({})).await;
     let _own = worker(&world, &service, &own, "own", json!({ "checkpoints": ["secret"] })).await;
     let of_shared = [
         item("generation", "base_model", "sd15", 1),
@@ -175,7 +175,7 @@ async fn a_job_that_names_what_no_pool_has_is_refused() {
     assert_eq!(pool_of(training).await, shared);
 
     // what a worker that does not tell has is not known
-    let _silent = worker(&world, &service, &own, "silent", Value::Null).await;
+    let _silent = worker(&world, &service, &own, "silent", json!({})).await;
     assert_eq!(pool_of(named("flux")).await, own);
     service.stop().await;
 }

@@ -1,7 +1,7 @@
 //! What jobs cost: attempt by attempt, and as a feed for other services.
 
-use clients::Endpoint;
 use ids::TenantId;
+use peer::Endpoint;
 use serde_json::{Value, json};
 use sqlx::Connection as _;
 use testkit::{Client, Response, eventually};

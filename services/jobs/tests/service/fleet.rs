@@ -86,7 +86,7 @@ impl Worker {
 
     /// Begins a session.
     pub(crate) async fn register(&mut self) {
-        self.register_with(Value::Null).await;
+        self.register_with(json!({})).await;
     }
 
     /// Begins a session of a worker that has these models.

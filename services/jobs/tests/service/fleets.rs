@@ -1,8 +1,8 @@
 //! Workers that the platform runs itself.
 
 use atelier_jobs::FleetConfig;
-use clients::Endpoint;
 use ids::TenantId;
+use peer::Endpoint;
 use serde_json::{Value, json};
 use testkit::{Client, Response, eventually};
 
@@ -49,7 +49,7 @@ impl Site {
 
     /// Lets the process of a worker register that has this instance.
     pub(crate) async fn register(&self, service: &Service, pool: &str, instance: &Instance) -> Worker {
-        self.register_with(service, pool, instance, Value::Null).await
+        self.register_with(service, pool, instance, json!({})).await
     }
 
     /// As [`Self::register`], of a worker that has these models.
@@ -232,7 +232,7 @@ async fn what_a_replica_has_ordered_before_it_died_is_deleted_and_ordered_anew()
     .await;
     Client::new(second.door.base())
         .token(lost.token())
-        .post("/worker/v1/register", Value::Null)
+        .post("/worker/v1/register", json!({}))
         .await
         .expect_problem(401, "unauthenticated");
     site.register(&second, &pool, &instance).await;

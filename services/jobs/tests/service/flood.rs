@@ -11,7 +11,7 @@ use crate::{
 
 /// Jobs of the tenant that sends too many.
 const FLOOD: usize = 20_000;
-/// Jobs of a request, at most.
+/// Maximum number of jobs of a request.
 const BATCH: usize = 1_000;
 /// Jobs of each other tenant that start.
 const STARTS: usize = 6;

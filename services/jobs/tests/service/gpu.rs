@@ -107,7 +107,7 @@ impl Gpu {
         });
     }
 
-    /// Lets the stock have so many spare units of a specification.
+    /// Sets the number of spare units of a specification in the stock.
     pub(crate) fn set_spare(&self, gpu_spec: &str, units: i64) {
         self.with(|inner| inner.spare.insert(gpu_spec.to_owned(), units));
     }
@@ -157,7 +157,7 @@ impl Gpu {
         self.with(|inner| inner.instances.values().filter(|one| !one.is_deleted).cloned().collect())
     }
 
-    /// Waits until there are so many.
+    /// Waits until there are this many.
     pub(crate) async fn have(&self, count: usize) -> Vec<Instance> {
         eventually(&format!("there are {count} instances"), async || {
             Some(self.instances()).filter(|instances| instances.len() == count)
@@ -299,8 +299,11 @@ async fn spec(State(gpu): State<Gpu>, Path(name): Path<String>) -> Response {
     gpu.with(|inner| match inner.prices.get(&name) {
         _ if inner.is_away => away(),
         Some((price, currency)) => Json(json!({
-            "id": ids::GpuSpecId::derived(&[&name]), "name": name, "gpu_model": "model", "gpu_count": 1, "state": "active",
-            "price_per_hour": price, "currency": currency,
+            "id": ids::GpuSpecId::derived(&[&name]), "name": name, "gpu_model": "model", "gpu_count": 1, "gpu_cores": 8704,
+            "video_memory_mib": 10_240, "cpu_millis": 4000, "memory_mib": 8192, "disk_gib": 50, "state": "active",
+            "price_per_hour": price, "currency": currency, "hold_price_fraction": null, "node_selector": {},
+            "allocation": { "kind": "device", "resource": "nvidia.com/gpu" }, "summary": "1 GPU",
+            "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z",
         }))
         .into_response(),
         None => not_found(),

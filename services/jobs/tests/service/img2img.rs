@@ -214,7 +214,7 @@ async fn img2img_repaints_a_result_of_another_job() {
         sqlx::query("update jobs.jobs set ended_at = now() - interval '91 days' where ended_at is not null");
     old.execute(&mut conn).await.unwrap();
     conn.close().await.unwrap();
-    studio.service.process.workers.inject_panic("jobs.ended");
+    studio.service.process.workers.inject_panic("jobs.jobs.retention");
     eventually("the first job is deleted", async || {
         (studio.member.get(&format!("/v1/jobs/{first}")).await.status == 404).then_some(())
     })

@@ -17,7 +17,7 @@ fn lending(lent_max: u32) -> Value {
     workers
 }
 
-/// The lent instances, once there are so many.
+/// The lent instances, once there are this many.
 async fn lent(site: &Site, count: usize) -> Vec<Instance> {
     eventually(&format!("there are {count} lent instances"), async || {
         let all = site.gpu.instances().into_iter();
@@ -27,7 +27,7 @@ async fn lent(site: &Site, count: usize) -> Vec<Instance> {
     .await
 }
 
-/// Submits so many jobs. Returns their ids.
+/// Submits this number of jobs. Returns their ids.
 async fn submit_all(member: &Client, count: usize) -> Vec<String> {
     let mut jobs = Vec::new();
     for _ in 0..count {

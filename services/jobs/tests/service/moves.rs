@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use clients::Endpoint;
 use ids::{PoolId, TenantId};
+use peer::Endpoint;
 use serde_json::json;
 use testkit::{Client, eventually, within};
 

@@ -1,8 +1,7 @@
 //! Whatever the broker confirms is answered, and whatever HTTP takes is taken.
 
-use futures::future::join_all;
 use lapin::{
-    Channel, Confirmation, ExchangeKind,
+    Channel, ExchangeKind,
     options::{
         BasicConsumeOptions, BasicGetOptions, BasicPublishOptions, ExchangeBindOptions,
         ExchangeDeclareOptions, ExchangeDeleteOptions, QueueBindOptions, QueueDeclareOptions,
@@ -11,12 +10,11 @@ use lapin::{
     types::{AMQPValue, FieldArray, FieldTable, LongString},
 };
 use serde_json::{Value, json};
-use sqlx::Connection as _;
 use testkit::eventually;
 use uuid::Uuid;
 
 use crate::{
-    mq_tenant::{Line, Post, Studio, Tenant, connect, fox, named},
+    mq_tenant::{Line, Post, Studio, Tenant, fox, named},
     world::pool,
 };
 
@@ -156,68 +154,6 @@ async fn mq_messages_that_expire_while_nobody_takes_them_are_answered() {
     let tenant = Tenant { member, ..tenant };
     assert_eq!(replay(&tenant).await, "accepted");
     service.stop().await;
-}
-
-/// The exchange of the first release dropped what no queue takes.
-#[tokio::test]
-async fn mq_the_exchange_of_an_earlier_release_is_replaced() {
-    let studio = Studio::new().await;
-    let service = studio.world.start().await;
-    let _ = pool(&studio.world.admin(&service)).await;
-    let tenant = studio.tenant(&service).await;
-    service.stop().await;
-    let connection = connect(&studio.broker.url()).await.unwrap();
-    let channel = connection.create_channel().await.unwrap();
-    channel.exchange_delete("atelier.jobs".into(), ExchangeDeleteOptions::default()).await.unwrap();
-    let durable = ExchangeDeclareOptions { durable: true, ..ExchangeDeclareOptions::default() };
-    let declare =
-        channel.exchange_declare("atelier.jobs".into(), ExchangeKind::Direct, durable, FieldTable::default());
-    declare.await.unwrap();
-    for key in ["urgent", "ordinary"] {
-        let (queue, options) = (format!("jobs.submit.{key}"), QueueBindOptions::default());
-        let bind = channel.queue_bind(
-            queue.as_str().into(),
-            "atelier.jobs".into(),
-            key.into(),
-            options,
-            FieldTable::default(),
-        );
-        bind.await.unwrap();
-    }
-    let mut line = tenant.open().await;
-    let (kept, refused) = (Uuid::new_v4(), Uuid::new_v4());
-    line.send(&fox(kept, "a fox")).await;
-    // the second finds what the first has replaced
-    let mut turn = studio.world.db.admin().await;
-    let held = "select pg_advisory_lock(hashtextextended('mq topology', 0))";
-    sqlx::query(held).execute(&mut turn).await.unwrap();
-    let replicas = join_all([studio.world.start(), studio.world.start()]).await;
-    eventually("both wait for their turn", async || {
-        let waiting = "select count(*) from pg_locks where locktype = 'advisory' and not granted and
-                       database = (select oid from pg_database where datname = current_database())";
-        (sqlx::query_scalar::<_, i64>(waiting).fetch_one(&mut turn).await.unwrap() == 2).then_some(())
-    })
-    .await;
-    turn.close().await.unwrap();
-    assert_eq!(named(&line.event().await), ("accepted", kept));
-    let mut post = fox(refused, "a fox");
-    post.key = "normal";
-    eventually("the exchange has an alternate", async || {
-        let sent = tenant.open().await.publish(&post).await;
-        (sent.is_ok_and(|confirmation| confirmation == Confirmation::Ack(None))).then_some(())
-    })
-    .await;
-    expect_refusal(&mut line, refused, "unknown-routing-key").await;
-    for key in ["urgent", "ordinary"] {
-        let number = Uuid::new_v4();
-        let mut post = fox(number, "a fox");
-        post.key = key;
-        line.send(&post).await;
-        assert_eq!(named(&line.event().await), ("accepted", number));
-    }
-    for replica in replicas {
-        replica.stop().await;
-    }
 }
 
 /// Something that a tenant may not do.

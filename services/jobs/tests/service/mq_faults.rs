@@ -257,7 +257,8 @@ async fn mq_a_replica_that_stops_lets_another_publish_at_once() {
     assert_eq!(named(&line.event().await), ("accepted", before));
     let mut conn = studio.world.db.admin().await;
     let mut is_led = async || {
-        let sql = "select lease_until > clock_timestamp() from jobs.mq_publisher";
+        let sql =
+            "select exists(select from jobs.leases where name = 'publishing' and until > clock_timestamp())";
         sqlx::query_scalar::<_, bool>(sql).fetch_one(&mut conn).await.unwrap()
     };
     assert!(is_led().await);

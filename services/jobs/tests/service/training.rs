@@ -188,7 +188,7 @@ async fn a_model_outlives_its_job() {
     let studio = Studio::new().await;
     let (job, model) = studio.model().await;
     studio.execute("update jobs.jobs set ended_at = now() - interval '91 days'").await;
-    studio.service.process.workers.inject_panic("jobs.ended");
+    studio.service.process.workers.inject_panic("jobs.jobs.retention");
     eventually("the job is deleted", async || {
         (studio.member.get(&format!("/v1/jobs/{job}")).await.status == 404).then_some(())
     })

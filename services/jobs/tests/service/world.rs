@@ -6,8 +6,8 @@ use atelier_jobs::{
 };
 use atelier_storage::{LimitsConfig, ObjectStoreConfig, ReconcileConfig};
 use auth::Role;
-use clients::Endpoint;
 use ids::TenantId;
+use peer::Endpoint;
 use serde_json::{Value, json};
 use service::Process;
 use testkit::{Client, Issuer, Response, TestDb};

@@ -12,8 +12,8 @@
 //! **A slow API server** would make the leader lose so short a lease again and again. It therefore declares a longer
 //! one while requests are slow: five times the slowest of the recent ones, up to five times the setting. With requests
 //! of 2 s it renews a lease of 10 s every 2 s, and the fence closes after 8 s: two requests fit that take twice as long
-//! as any before. Should they become slow from one renewal to the next, the fence closes until the answer is there, and
-//! the same replica goes on.
+//! as any before. If they become slow from one renewal to the next, the fence closes until the answer arrives, and the
+//! same replica continues.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

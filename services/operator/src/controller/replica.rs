@@ -1,4 +1,4 @@
-//! One replica of the operator: its workers and what they share.
+//! One replica of the operator: its tasks and what they share.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use jiff::Timestamp;
 use kube::Client;
 use kube::ResourceExt as _;
 use kube::runtime::events::{Recorder, Reporter};
-use service::workers::panic_message;
-use service::{Tracer, Workers};
+use plans::settings::Settings;
+use service::{Duty, Task, Tracer, panic_message};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -24,8 +24,6 @@ use super::queue::Queue;
 use super::reconcile::{Outcome, Reconciler};
 use super::system;
 use super::watch::{Synced, Watches};
-use crate::NAME;
-use crate::settings::Settings;
 
 /// How a replica runs.
 #[derive(Clone)]
@@ -118,18 +116,18 @@ impl Replica {
         self.0.synced.is_complete()
     }
 
-    /// Starts the workers: a watch of each kind, the election, and the reconciliation of what is queued.
-    pub fn start_workers(&self, workers: &Workers) {
+    /// The tasks: a watch of each kind, the election, and the reconciliation of what is queued.
+    #[must_use]
+    pub fn tasks(&self) -> Vec<Task> {
         let this = &self.0;
-        Watches {
+        let watches = Watches {
             client: this.client.clone(),
             cache: this.cache.clone(),
             queue: Arc::clone(&this.queue),
             metrics: this.metrics.clone(),
             clock: this.options.clock,
             synced: this.synced.clone(),
-        }
-        .start_workers(workers);
+        };
         let election = Election {
             client: this.client.clone(),
             settings: this.options.lease.clone(),
@@ -140,9 +138,10 @@ impl Replica {
             clock: this.options.clock,
             leads: this.leads.clone(),
         };
-        workers.spawn(format!("{NAME}.election"), move |shutdown| election.clone().run(shutdown));
-        let replica = self.clone();
-        workers.spawn(format!("{NAME}.reconcile"), move |shutdown| replica.clone().reconcile(shutdown));
+        let mut tasks = watches.tasks();
+        tasks.push(Task::until_stop("election", Duty::Reconcile, &election, Election::run));
+        tasks.push(Task::until_stop("objects", Duty::Reconcile, self, Self::reconcile));
+        tasks
     }
 
     /// Reconciles while this replica leads, until `shutdown`.

@@ -1,4 +1,4 @@
-//! Watches: one worker per kind puts what it observes into the cache and enqueues the objects that this concerns. A
+//! Watches: one task per kind puts what it observes into the cache and enqueues the objects that this concerns. A
 //! failed watch lists again; what is missing from the new list is dropped from the cache.
 
 use std::collections::HashSet;
@@ -19,22 +19,20 @@ use k8s_openapi::api::resource::v1::ResourceClaim;
 use kube::api::ListParams;
 use kube::runtime::watcher;
 use kube::{Api, Client, Resource, ResourceExt as _};
+use plans::observation::{
+    DraSupport, ObservedMirror, ObservedNode, ObservedRuntimeClass, ObservedVolumeClaim,
+};
+use plans::tenant;
+use plans::unit::meta::short_hash;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
-use service::Workers;
-use service::workers::panic_message;
+use service::{Duty, Task, panic_message};
 use tokio::sync::watch;
 
 use super::cache::{Applied, Cache, Key};
 use super::metrics::Metrics;
 use super::queue::Queue;
-use crate::NAME;
-use crate::observation::{
-    DraSupport, ObservedMirror, ObservedNode, ObservedRuntimeClass, ObservedVolumeClaim,
-};
-use crate::tenant;
-use crate::unit::meta::short_hash;
 
 /// First pause before a new list.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
@@ -105,117 +103,105 @@ enum Need {
 }
 
 impl Watches {
-    /// Starts one worker per kind.
-    pub(crate) fn start_workers(&self, workers: &Workers) {
+    /// One task for each kind.
+    pub(crate) fn tasks(&self) -> Vec<Task> {
         self.cache.begin((self.clock)());
-        self.watch_units(workers);
-        self.watch_pods(workers);
-        self.watch_nodes(workers);
-        self.watch_runtime_classes(workers);
-        self.watch_storages(workers);
-        self.watch_volume_claims(workers);
-        self.watch_resource_claims(workers);
-        self.watch_mirrors(workers);
-        self.watch_applied::<Namespace>(workers);
-        self.watch_applied::<ServiceAccount>(workers);
-        self.watch_applied::<NetworkPolicy>(workers);
-        self.watch_applied::<ResourceQuota>(workers);
+        vec![
+            self.watch_units(),
+            self.watch_pods(),
+            self.watch_nodes(),
+            self.watch_runtime_classes(),
+            self.watch_storages(),
+            self.watch_volume_claims(),
+            self.watch_resource_claims(),
+            self.watch_mirrors(),
+            self.watch_applied::<Namespace>(),
+            self.watch_applied::<ServiceAccount>(),
+            self.watch_applied::<NetworkPolicy>(),
+            self.watch_applied::<ResourceQuota>(),
+        ]
     }
 
-    fn watch_units(&self, workers: &Workers) {
+    fn watch_units(&self) -> Task {
         let cache = self.cache.clone();
-        self.spawn::<GpuUnit>(
-            workers,
-            watcher::Config::default(),
-            Need::Required,
-            move |change| match change {
-                Change::Put(unit) => cache.put_unit(unit),
-                Change::Drop(unit) => cache.drop_unit(&unit.name_any(), unit.uid().as_deref()),
-                Change::Retain(seen) => cache.retain_units(seen),
-            },
-        );
+        self.task::<GpuUnit>(watcher::Config::default(), Need::Required, move |change| match change {
+            Change::Put(unit) => cache.put_unit(unit),
+            Change::Drop(unit) => cache.drop_unit(&unit.name_any(), unit.uid().as_deref()),
+            Change::Retain(seen) => cache.retain_units(seen),
+        })
     }
 
-    fn watch_pods(&self, workers: &Workers) {
+    fn watch_pods(&self) -> Task {
         let (cache, clock) = (self.cache.clone(), self.clock);
         let ours = watcher::Config::default().labels(names::LABEL_ROLE);
-        self.spawn::<Pod>(workers, ours, Need::Required, move |change| match change {
+        self.task::<Pod>(ours, Need::Required, move |change| match change {
             Change::Put(pod) => [cache.put_pod(&pod), cache.put_download(&pod)].concat(),
             Change::Drop(pod) => [cache.drop_pod(pod, clock()), cache.drop_download(pod)].concat(),
             Change::Retain(seen) => [cache.retain_pods(seen, clock()), cache.retain_downloads(seen)].concat(),
-        });
+        })
     }
 
-    fn watch_nodes(&self, workers: &Workers) {
+    fn watch_nodes(&self) -> Task {
         let cache = self.cache.clone();
-        self.spawn::<Node>(workers, watcher::Config::default(), Need::Required, move |change| match change {
+        self.task::<Node>(watcher::Config::default(), Need::Required, move |change| match change {
             Change::Put(node) => cache.put_node(&node.name_any(), Some(ObservedNode::of(&node))),
             Change::Drop(node) => cache.put_node(&node.name_any(), None),
             Change::Retain(seen) => missing(cache.node_names(), seen, |name| cache.put_node(name, None)),
-        });
+        })
     }
 
-    fn watch_runtime_classes(&self, workers: &Workers) {
+    fn watch_runtime_classes(&self) -> Task {
         let cache = self.cache.clone();
-        self.spawn::<RuntimeClass>(workers, watcher::Config::default(), Need::Required, move |change| {
-            match change {
-                Change::Put(class) => {
-                    cache.put_runtime_class(&class.name_any(), Some(ObservedRuntimeClass::of(&class)))
-                }
-                Change::Drop(class) => cache.put_runtime_class(&class.name_any(), None),
-                Change::Retain(seen) => {
-                    missing(cache.runtime_class_names(), seen, |name| cache.put_runtime_class(name, None))
-                }
+        self.task::<RuntimeClass>(watcher::Config::default(), Need::Required, move |change| match change {
+            Change::Put(class) => {
+                cache.put_runtime_class(&class.name_any(), Some(ObservedRuntimeClass::of(&class)))
             }
-        });
+            Change::Drop(class) => cache.put_runtime_class(&class.name_any(), None),
+            Change::Retain(seen) => {
+                missing(cache.runtime_class_names(), seen, |name| cache.put_runtime_class(name, None))
+            }
+        })
     }
 
-    fn watch_storages(&self, workers: &Workers) {
+    fn watch_storages(&self) -> Task {
         let cache = self.cache.clone();
-        self.spawn::<GpuStorage>(workers, watcher::Config::default(), Need::Required, move |change| {
-            match change {
-                Change::Put(storage) => cache.put_storage(storage),
-                Change::Drop(storage) => cache.drop_storage(&storage.name_any()),
-                Change::Retain(seen) => missing(cache.storage_names(), seen, |name| cache.drop_storage(name)),
-            }
-        });
+        self.task::<GpuStorage>(watcher::Config::default(), Need::Required, move |change| match change {
+            Change::Put(storage) => cache.put_storage(storage),
+            Change::Drop(storage) => cache.drop_storage(&storage.name_any()),
+            Change::Retain(seen) => missing(cache.storage_names(), seen, |name| cache.drop_storage(name)),
+        })
     }
 
-    fn watch_volume_claims(&self, workers: &Workers) {
+    fn watch_volume_claims(&self) -> Task {
         let cache = self.cache.clone();
         let of_storages = watcher::Config::default().labels(names::LABEL_STORAGE);
-        self.spawn::<PersistentVolumeClaim>(
-            workers,
-            of_storages,
-            Need::Required,
-            move |change| match change {
-                Change::Put(claim) => ObservedVolumeClaim::of(&claim)
-                    .map_or_else(Vec::new, |(name, observed)| cache.put_volume_claim(&name, Some(observed))),
-                Change::Drop(claim) => ObservedVolumeClaim::of(claim)
-                    .map_or_else(Vec::new, |(name, _)| cache.put_volume_claim(&name, None)),
-                Change::Retain(seen) => {
-                    missing(cache.volume_claim_names(), seen, |name| cache.put_volume_claim(name, None))
-                }
-            },
-        );
+        self.task::<PersistentVolumeClaim>(of_storages, Need::Required, move |change| match change {
+            Change::Put(claim) => ObservedVolumeClaim::of(&claim)
+                .map_or_else(Vec::new, |(name, observed)| cache.put_volume_claim(&name, Some(observed))),
+            Change::Drop(claim) => ObservedVolumeClaim::of(claim)
+                .map_or_else(Vec::new, |(name, _)| cache.put_volume_claim(&name, None)),
+            Change::Retain(seen) => {
+                missing(cache.volume_claim_names(), seen, |name| cache.put_volume_claim(name, None))
+            }
+        })
     }
 
-    fn watch_resource_claims(&self, workers: &Workers) {
+    fn watch_resource_claims(&self) -> Task {
         let cache = self.cache.clone();
         let of_units = watcher::Config::default().labels(names::LABEL_UNIT);
-        self.spawn::<ResourceClaim>(workers, of_units, Need::ForDra, move |change| match change {
+        self.task::<ResourceClaim>(of_units, Need::ForDra, move |change| match change {
             Change::Put(claim) => cache.put_device_claim(&claim),
             Change::Drop(claim) => claim.labels().get(names::LABEL_UNIT).map_or_else(Vec::new, |unit| {
                 cache.drop_device_claim(unit, &claim.uid().unwrap_or_default())
             }),
             Change::Retain(seen) => cache.retain_device_claims(seen),
-        });
+        })
     }
 
-    fn watch_mirrors(&self, workers: &Workers) {
+    fn watch_mirrors(&self) -> Task {
         let cache = self.cache.clone();
         let of_units = watcher::Config::default().labels(names::LABEL_UNIT);
-        self.spawn::<PersistentVolume>(workers, of_units, Need::ForDra, move |change| match change {
+        self.task::<PersistentVolume>(of_units, Need::ForDra, move |change| match change {
             Change::Put(volume) => {
                 ObservedMirror::of(&volume).map_or_else(Vec::new, |mirror| cache.put_mirror(mirror))
             }
@@ -224,11 +210,11 @@ impl Watches {
                 .get(names::LABEL_UNIT)
                 .map_or_else(Vec::new, |unit| cache.drop_mirror(unit, &volume.name_any())),
             Change::Retain(seen) => cache.retain_mirrors(seen),
-        });
+        })
     }
 
     /// Watches a kind of object that the operator applies to namespaces of instances.
-    fn watch_applied<K>(&self, workers: &Workers)
+    fn watch_applied<K>(&self) -> Task
     where
         K: Resource<DynamicType = ()> + Clone + Serialize + DeserializeOwned + Debug + Send + 'static,
     {
@@ -240,7 +226,7 @@ impl Watches {
             (namespace, format!("{kind}/{}", object.name_any()))
         };
         let config = watcher::Config::default().labels(&ours);
-        self.spawn::<K>(workers, config, Need::Required, move |change| match change {
+        self.task::<K>(config, Need::Required, move |change| match change {
             Change::Put(object) => {
                 let (namespace, name) = location(&object);
                 let seen = (object.meta().deletion_timestamp.is_none()).then(|| applied(&object));
@@ -259,29 +245,25 @@ impl Watches {
                 gone.flat_map(|(namespace, object)| cache.put_applied(&namespace, &object, None, false))
                     .collect()
             }
-        });
+        })
     }
 
-    /// Starts the worker of one kind. `observe` puts a change into the cache and returns the objects it concerns.
-    fn spawn<K>(
+    /// The task of one kind. `observe` puts a change into the cache and returns the objects it concerns.
+    fn task<K>(
         &self,
-        workers: &Workers,
         config: watcher::Config,
         need: Need,
         observe: impl Fn(Change<'_, K>) -> Vec<Key> + Send + Sync + 'static,
-    ) where
+    ) -> Task
+    where
         K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + 'static,
     {
-        let name = format!("{NAME}.watch.{}", K::plural(&()));
         let watch =
             Arc::new(KindWatch { shared: self.clone(), config, need, synced: self.synced.add(), observe });
-        workers.spawn(name, move |shutdown| {
-            let watch = Arc::clone(&watch);
-            async move {
-                shutdown.run_until_cancelled(watch.run::<K>()).await;
-                Ok(())
-            }
-        });
+        Task::new(K::plural(&()), Duty::Follow, &watch, |watch| async move {
+            watch.run::<K>().await;
+            Ok(())
+        })
     }
 }
 
@@ -481,7 +463,7 @@ fn identity<K: Resource<DynamicType = ()>>(object: &K) -> String {
     }
 }
 
-/// What the cache keeps of an applied object.
+/// The cached values of an applied object.
 pub(crate) fn applied<K: Resource<DynamicType = ()> + Serialize>(object: &K) -> Applied {
     let mut value = serde_json::to_value(object).unwrap_or_default();
     let body = [value["spec"].take(), value["automountServiceAccountToken"].take()];

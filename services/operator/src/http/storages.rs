@@ -8,6 +8,7 @@ use axum::http::StatusCode;
 use crds::{AccessMode, GpuStorage, GpuStorageSpec, GpuUnit, StoragePhase};
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use plans::object_names::name_of;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
@@ -15,7 +16,6 @@ use utoipa_axum::routes;
 
 use super::{ServiceCaller, require_text};
 use crate::error::Error;
-use crate::object_names::name_of;
 use crate::state::AppState;
 
 /// Largest storage, in GiB.

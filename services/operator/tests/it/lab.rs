@@ -367,7 +367,7 @@ impl Lab {
             let (process, metrics) = (Process::default(), Metrics::default());
             process.metrics.register(|registry| metrics.register(registry));
             let replica = Replica::new(client, settings, options, metrics);
-            replica.start_workers(&process.workers);
+            process.workers.start(atelier_operator::NAME, replica.tasks());
             (process, replica.leads(), replica.units())
         };
         Running { runtime: Some(runtime), process, counts, units, leads, hung }

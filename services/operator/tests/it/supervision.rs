@@ -33,8 +33,12 @@ async fn a_unit_is_started_and_stopped_after_a_panic_in_each_worker() {
     let node = lab.held(0).await.node;
     let workers = &operator.process.workers;
     let names = workers.names();
-    for name in ["operator.election", "operator.reconcile", "operator.watch.gpuunits", "operator.watch.pods"]
-    {
+    for name in [
+        "operator.election.reconcile",
+        "operator.objects.reconcile",
+        "operator.gpuunits.follow",
+        "operator.pods.follow",
+    ] {
         assert!(names.iter().any(|known| known == name), "{name} is missing in {names:?}");
     }
     assert_eq!(names.len(), 14, "{names:?}");
@@ -84,7 +88,7 @@ async fn a_poison_object_does_not_stop_others() {
     }
     assert_eq!(lab.status(0).await.conditions, [], "nothing was written for the poison object");
     assert!(operator.is_leading());
-    assert_eq!(operator.process.workers.status("operator.reconcile"), Some((true, 0)));
+    assert_eq!(operator.process.workers.status("operator.objects.reconcile"), Some((true, 0)));
 
     cured.store(true, Ordering::SeqCst);
     lab.held(0).await;
@@ -115,13 +119,13 @@ async fn the_process_is_ready_while_its_watches_are_synced_and_its_workers_run()
     .await;
     let workers = &process.workers;
     assert_eq!(workers.names().len(), 15, "{:?}", workers.names());
-    panic_once(workers, "operator.records").await;
+    panic_once(workers, "operator.records.retention").await;
     for _ in 0..3 {
-        panic_once(workers, "operator.election").await;
+        panic_once(workers, "operator.election.reconcile").await;
     }
     let (status, cause) = get(&app, "/readyz").await;
     assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
-    assert!(cause.contains("operator.election") && cause.contains("injected"), "{cause}");
+    assert!(cause.contains("operator.election.reconcile") && cause.contains("injected"), "{cause}");
     assert_eq!(get(&app, "/healthz").await.0, StatusCode::OK, "it may still recover");
     process.shutdown.begin();
     process.shutdown.finish().await;

@@ -1,8 +1,9 @@
 //! `/v1/stock-capacity`.
 
 use api::{Checks, Json, Problem, ProblemType, Query, openapi::OpenApiRouter};
-use auth::Admin;
-use axum::extract::State;
+use auth::{Admin, HasAuth};
+use axum::extract::{FromRef, State};
+use db::Db;
 use jiff::Timestamp;
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -12,13 +13,16 @@ use super::{
     model::{CapacityStep, Period, StockCapacity},
     store,
 };
-use crate::{AppState, datacenter, gpu_spec};
+use crate::{datacenter, gpu_spec};
 
-pub(crate) fn routes() -> OpenApiRouter<AppState> {
+pub(crate) fn routes<S: HasAuth>() -> OpenApiRouter<S>
+where
+    Db: FromRef<S>,
+{
     OpenApiRouter::new().routes(routes!(get_stock_capacity))
 }
 
-/// The period, and what is counted.
+/// The period, and the filters.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -39,14 +43,14 @@ struct CapacityQuery {
     to: Option<Timestamp>,
 }
 
-/// Returns how many units were available, inactive and used over time, by the hour or the day. The stock is looked at
-/// every minute. Hours are kept for 62 days, days for three years, also of specifications and datacenters that are deleted since.
+/// Returns how many units were available, inactive and used over time, by hour or day. The stock is counted every
+/// minute. Hours are kept for 62 days and days for three years, also for deleted specifications and datacenters.
 #[utoipa::path(get, path = "/v1/stock-capacity", tag = "stock", params(CapacityQuery),
     responses((status = 200, description = "The units in each step", body = StockCapacity)),
     extensions(("x-problems" = json!([ProblemType::InvalidField]))),
 )]
 async fn get_stock_capacity(
-    State(state): State<AppState>,
+    State(db): State<Db>,
     _: Admin,
     Query(query): Query<CapacityQuery>,
 ) -> Result<Json<StockCapacity>, Problem> {
@@ -54,7 +58,7 @@ async fn get_stock_capacity(
     checks.text("gpu_spec", query.gpu_spec.as_deref());
     checks.text("datacenter", query.datacenter.as_deref());
     checks.finish()?;
-    let mut tx = state.db.admin().await?;
+    let mut tx = db.admin().await?;
     let period =
         Period::new(query.step.unwrap_or_default(), query.from, query.to, store::now(&mut tx).await?)
             .map_err(|(field, detail)| Problem::invalid_field(field, detail))?;

@@ -1,24 +1,15 @@
-//! The worker that records how many units there are, in one replica at a time.
+//! Records how many units there are, in one replica at a time.
 
-use service::{Round, Workers};
+use db::Db;
+use service::Round;
 
 use super::store;
-use crate::AppState;
 
-/// Starts the worker `stock.capacity`.
-pub(crate) fn start(state: &AppState, workers: &Workers) {
-    let state = state.clone();
-    workers.spawn_periodic("stock.capacity", state.config.measure_every(), move || {
-        let state = state.clone();
-        async move { round(&state).await.map(|()| Round::Done) }
-    });
-}
-
-async fn round(state: &AppState) -> anyhow::Result<()> {
-    let mut tx = state.db.worker().await?;
+pub(crate) async fn round(db: Db) -> anyhow::Result<Round> {
+    let mut tx = db.worker().await?;
     if store::has_changed(&mut tx).await? {
         store::record(&mut tx).await?;
         tx.commit().await?;
     }
-    Ok(())
+    Ok(Round::Done)
 }

@@ -1,4 +1,4 @@
-//! How many units there were over time: the stock is looked at every minute, and added up by hour and by day.
+//! The number of units over time: the stock is counted every minute, and the counts are aggregated by hour and day.
 
 pub(crate) mod http;
 pub(crate) mod measure;

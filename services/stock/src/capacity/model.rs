@@ -47,7 +47,8 @@ pub struct CapacityUnits {
     pub used: f64,
     /// Sum of the three.
     pub total: f64,
-    /// Fewest units that could be claimed at one time. Of several specifications or datacenters, the sum of their lows.
+    /// Lowest number of units that could be claimed at a time. For several specifications or datacenters, the sum of
+    /// their lowest numbers.
     pub least_available: i64,
 }
 
@@ -73,7 +74,7 @@ pub struct StockCapacity {
     pub points: Vec<CapacityPoint>,
 }
 
-/// What was measured in a step: units times seconds, over `seconds`.
+/// The measurement of a step: units times seconds, over `seconds`.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Counted {
     pub(super) begins_at: Timestamp,
@@ -140,7 +141,7 @@ impl Period {
         Timestamp::from_second(self.end).unwrap_or_default()
     }
 
-    /// All steps of the period, with what was counted in those that have a record. `counted` is in the order of time.
+    /// All steps of the period, with the counts of those that have a record. `counted` is in the order of time.
     pub(super) fn fill(self, counted: Vec<Counted>) -> StockCapacity {
         let mut counted = counted.into_iter().peekable();
         let length = usize::try_from(self.step.seconds()).unwrap_or(usize::MAX);

@@ -7,8 +7,8 @@ use sqlx::PgConnection;
 
 use super::model::{Counted, Period};
 
-/// Returns whether the stock is not what it was since the last record, or the hour is another one; false while another
-/// replica measures.
+/// Returns whether the stock has changed since the last record, or a new hour has begun; false while another replica
+/// measures.
 pub(super) async fn has_changed(conn: &mut PgConnection) -> sqlx::Result<bool> {
     sqlx::query_scalar!(
         r#"select pg_try_advisory_xact_lock(hashtext('stock.capacity')) and (
@@ -20,7 +20,7 @@ pub(super) async fn has_changed(conn: &mut PgConnection) -> sqlx::Result<bool> {
     .await
 }
 
-/// Adds up what the stock has been since the last record, and records what it is now.
+/// Adds the stock since the last record to the counts, and records the current stock.
 pub(super) async fn record(conn: &mut PgConnection) -> sqlx::Result<()> {
     sqlx::query!(
         "with parts as (
@@ -72,8 +72,8 @@ pub(super) async fn now(conn: &mut PgConnection) -> sqlx::Result<Timestamp> {
     Ok(now.to_jiff())
 }
 
-/// Returns what was counted in the steps of the period, of one specification or all, in one datacenter or all. Steps in
-/// which nothing was counted are left out.
+/// Returns the counts in the steps of the period, of one specification or all, in one datacenter or all. Steps in which
+/// nothing was counted are left out.
 pub(super) async fn read(
     conn: &mut PgConnection,
     period: Period,

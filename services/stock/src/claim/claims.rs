@@ -2,28 +2,29 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use batch::BatchWork;
 use db::Db;
 use ids::{DatacenterId, GpuSpecId, InstanceId, TenantId, UnitId};
 use sqlx::PgConnection;
 
 use super::{
-    interruptible_store::{self, Interruptible},
-    model::{Claim, ClaimOutcome, Exhausted},
+    model::{ClaimOutcome, Exhausted},
     store::{self, Claimants, Claimed, FoundClaim},
 };
 use crate::{
-    batch::BatchWork,
     config::StockConfig,
     datacenter,
+    interruptible::{self, store::Interruptible},
     metrics::StockMetrics,
     queue::{self, store::Entrants},
     silence::Silence,
 };
+use stock_api::Claim;
 
 /// How often a batch that collided with another claim of the same instance, or with a deadlock, is repeated.
 pub(super) const MAX_RETRIES: usize = 5;
 
-/// What the claims of a batch have in common.
+/// The common values of the claims of a batch.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Target {
     pub(super) spec: GpuSpecId,
@@ -108,7 +109,7 @@ impl Claims {
         Ok(rest)
     }
 
-    /// As [`Self::carry_out`], for claims that others do not take.
+    /// Like [`Self::carry_out`], for ordinary claims.
     async fn claim_all(
         &self,
         target: &Target,
@@ -183,7 +184,7 @@ impl Claims {
         loop {
             let mut tx = self.db.worker().await?;
             let seconds = f64::from(self.config.recall_seconds);
-            match interruptible_store::recall(&mut tx, spec, datacenter, who, avoided, seconds).await {
+            match interruptible::store::recall(&mut tx, spec, datacenter, who, avoided, seconds).await {
                 Ok(instances) => {
                     let claims = store::find_all(&mut tx, &instances).await?;
                     tx.commit().await?;
@@ -219,7 +220,7 @@ impl Claims {
         Ok(())
     }
 
-    /// As [`Self::carry_out`], for interruptible claims.
+    /// Like [`Self::carry_out`], for interruptible claims.
     async fn claim_spare(
         &self,
         target: &Target,
@@ -368,16 +369,16 @@ async fn claim_spare(
 ) -> sqlx::Result<Claimed> {
     // an instance that enters the queue meanwhile finds what is claimed here
     queue::store::lock_for_claim(&mut *conn, spec).await?;
-    interruptible_store::lock(&mut *conn, spec).await?;
+    interruptible::store::lock(&mut *conn, spec).await?;
     let hold_back = i64::from(config.interruptible_hold_back);
     let new =
-        interruptible_store::claim_spare(&mut *conn, spec, datacenter, wanted, avoided, hold_back).await?;
+        interruptible::store::claim_spare(&mut *conn, spec, datacenter, wanted, avoided, hold_back).await?;
     let claims = store::find_all(conn, &wanted.instances).await?;
     let claims = claims.into_iter().map(|claim| FoundClaim { new: new.contains(&claim.instance_id), claim });
     Ok(Claimed { place: None, claims: claims.collect() })
 }
 
-/// Where a statement looks for units.
+/// The units among which a statement searches.
 enum Step<'a> {
     /// On the preferred nodes.
     OnNodes,
@@ -399,7 +400,7 @@ fn open<'a>(claimants: impl Iterator<Item = &'a Claimant>, outcomes: &Outcomes) 
     open
 }
 
-/// As [`open`], for the queue.
+/// Like [`open`], for the queue.
 fn entrants(claimants: &[Claimant], outcomes: &Outcomes) -> Entrants {
     let mut entrants = Entrants::default();
     for claimant in claimants {

@@ -1,8 +1,12 @@
 //! `/internal/v1/claims`, for the gpu service.
 
 use api::{Json, Path, Problem, ProblemType, Query, openapi::OpenApiRouter};
-use auth::Caller;
-use axum::{extract::State, http::StatusCode};
+use auth::{Caller, HasAuth};
+use axum::{
+    extract::{FromRef, State},
+    http::StatusCode,
+};
+use db::Db;
 use ids::InstanceId;
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -10,14 +14,17 @@ use utoipa::IntoParams;
 use utoipa_axum::routes;
 
 use super::{
-    interruptible_store,
-    model::{Claim, ClaimPatch, ClaimRequest, SpareUnits, Turn, WaitRequest},
     service::{ClaimService, Granted},
     store::{self, Release},
 };
-use crate::Error;
+use crate::interruptible;
+use stock_api::{Claim, ClaimPatch, ClaimRequest, SpareUnits, Turn, WaitRequest};
 
-pub(crate) fn routes() -> OpenApiRouter<ClaimService> {
+pub(crate) fn routes<S: HasAuth>() -> OpenApiRouter<S>
+where
+    ClaimService: FromRef<S>,
+    Db: FromRef<S>,
+{
     OpenApiRouter::new()
         .routes(routes!(create_claim))
         .routes(routes!(get_claim, update_claim, delete_claim))
@@ -25,8 +32,8 @@ pub(crate) fn routes() -> OpenApiRouter<ClaimService> {
         .routes(routes!(get_spare_units))
 }
 
-/// Claims a unit for an instance, or returns the one that it holds. Idempotent by the instance's id. If no unit is free, it
-/// takes that of an interruptible claim.
+/// Claims a unit for an instance, or returns the one that it holds. Idempotent by the instance's id. If no unit is
+/// free, it takes the unit of an interruptible claim.
 #[utoipa::path(post, path = "/internal/v1/claims", tag = "internal", request_body = ClaimRequest,
     responses((status = 201, description = "Claimed", body = Claim),
               (status = 200, description = "The instance already held this unit", body = Claim)),
@@ -67,29 +74,29 @@ async fn claim_or_wait(
     extensions(("x-problems" = json!([ProblemType::NotFound]))),
 )]
 async fn get_claim(
-    State(service): State<ClaimService>,
+    State(db): State<Db>,
     _: Caller,
     Path(instance): Path<InstanceId>,
 ) -> Result<Json<Claim>, Problem> {
-    let mut tx = service.state.db.worker().await?;
-    Ok(Json(store::find(&mut tx, instance).await?.ok_or(Error::NotFound)?))
+    let mut tx = db.worker().await?;
+    Ok(Json(store::find(&mut tx, instance).await?.ok_or_else(Problem::not_found)?))
 }
 
-/// Changes which of the interruptible claims are taken first.
+/// Changes the recall rank of an interruptible claim.
 #[utoipa::path(patch, path = "/internal/v1/claims/{instance_id}", tag = "internal",
     params(("instance_id" = InstanceId, Path, description = "Instance id")), request_body = ClaimPatch,
     responses((status = 204, description = "Changed")),
     extensions(("x-problems" = json!([ProblemType::NotFound]))),
 )]
 async fn update_claim(
-    State(service): State<ClaimService>,
+    State(db): State<Db>,
     _: Caller,
     Path(instance): Path<InstanceId>,
     Json(patch): Json<ClaimPatch>,
 ) -> Result<StatusCode, Problem> {
-    let mut tx = service.state.db.worker().await?;
-    if !interruptible_store::set_rank(&mut tx, instance, patch.claimed_at, patch.recall_rank).await? {
-        return Err(Error::NotFound.into());
+    let mut tx = db.worker().await?;
+    if !interruptible::store::set_rank(&mut tx, instance, patch.claimed_at, patch.recall_rank).await? {
+        return Err(Problem::not_found());
     }
     tx.commit().await?;
     Ok(StatusCode::NO_CONTENT)
@@ -100,10 +107,10 @@ async fn update_claim(
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ReleaseQuery {
-    /// Only a claim with this `claimed_at`: a later one stays, however late this call arrives. Any claim when absent.
+    /// Only a claim with this `claimed_at`, so that a delayed call does not release a later claim. Any claim if absent.
     #[param(value_type = Option<String>, format = DateTime)]
     claimed_at: Option<Timestamp>,
-    /// Only the place in the queue of this start or an earlier one. Any place when absent.
+    /// Only the place in the queue of this start or an earlier one. Any place if absent.
     attempt: Option<i64>,
 }
 
@@ -130,8 +137,8 @@ struct SpareQuery {
     gpu_spec: String,
 }
 
-/// Returns how many units interruptible claims of a specification would get now, and how many they are wanted to return. Nothing is
-/// reserved.
+/// Returns how many units interruptible claims of a specification would get now, and how many units they should return.
+/// Nothing is reserved.
 #[utoipa::path(get, path = "/internal/v1/spare-units", tag = "internal", params(SpareQuery),
     responses((status = 200, description = "The numbers", body = SpareUnits)),
     extensions(("x-problems" = json!([ProblemType::NotFound]))),
@@ -141,5 +148,5 @@ async fn get_spare_units(
     _: Caller,
     Query(query): Query<SpareQuery>,
 ) -> Result<Json<SpareUnits>, Problem> {
-    Ok(Json(service.spare_units(&query.gpu_spec).await?.ok_or(Error::NotFound)?))
+    Ok(Json(service.spare_units(&query.gpu_spec).await?.ok_or_else(Problem::not_found)?))
 }

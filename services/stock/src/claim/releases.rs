@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use batch::BatchWork;
 use db::Db;
 use ids::InstanceId;
 use sqlx::PgConnection;
@@ -10,9 +11,9 @@ use super::{
     claims::{MAX_RETRIES, is_collision},
     store::{self, Release},
 };
-use crate::{batch::BatchWork, queue};
+use crate::queue;
 
-/// Releases units, ends waits, and gives what has become available to those who wait.
+/// Releases units, ends waits, and gives available units to waiting instances.
 async fn release(conn: &mut PgConnection, releases: &[Release]) -> sqlx::Result<()> {
     let instances: Vec<InstanceId> = releases.iter().map(|release| release.instance).collect();
     let attempts: Vec<Option<i64>> = releases.iter().map(|release| release.attempt).collect();

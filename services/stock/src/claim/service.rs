@@ -2,18 +2,25 @@
 
 use std::sync::Arc;
 
-use api::{FieldError, checks::is_dns_subdomain};
-use auth::{AuthState, HasAuth};
+use api::checks::is_dns_subdomain;
+use batch::Batcher;
+use db::Db;
 use ids::InstanceId;
 
 use super::{
     claims::{Claimant, Claims, Entry, Target, silent_datacenters},
-    interruptible_store::{self, LackRow},
-    model::{Claim, ClaimOutcome, ClaimRequest, SpareUnits, WaitRequest, WantedBack},
+    error::Error,
+    model::{ClaimOutcome, fulfils},
     releases::Releases,
     store::{self, Release},
 };
-use crate::{AppState, Error, batch::Batcher};
+use crate::{
+    config::StockConfig,
+    interruptible::{self, store::LackRow},
+    metrics::StockMetrics,
+    silence::Silence,
+};
+use stock_api::{Claim, ClaimRequest, SpareUnits, WaitRequest, WantedBack};
 
 /// Batches of one specification in progress at a time: while one commits, the next is filled and begun.
 const CONCURRENCY: usize = 2;
@@ -23,15 +30,11 @@ const PRIORITIES: std::ops::RangeInclusive<i32> = -100..=100;
 /// Claims and releases units. Clones share the batches.
 #[derive(Clone)]
 pub(crate) struct ClaimService {
-    pub(super) state: AppState,
+    db: Db,
+    silence: Silence,
+    config: Arc<StockConfig>,
     claims: Batcher<Claims>,
     releases: Batcher<Releases>,
-}
-
-impl HasAuth for ClaimService {
-    fn auth(&self) -> &AuthState {
-        self.state.auth()
-    }
 }
 
 /// A claim, and whether the instance did not hold the unit before.
@@ -41,16 +44,14 @@ pub(super) struct Granted {
 }
 
 impl ClaimService {
-    pub(crate) fn new(state: AppState) -> Self {
-        let claims = Claims {
-            db: state.db.clone(),
-            metrics: state.metrics.clone(),
-            silence: state.silence.clone(),
-            config: Arc::clone(&state.config),
-        };
-        let releases = Releases { db: state.db.clone() };
+    pub(crate) fn new(db: Db, metrics: StockMetrics, silence: Silence, config: Arc<StockConfig>) -> Self {
+        let claims =
+            Claims { db: db.clone(), metrics, silence: silence.clone(), config: Arc::clone(&config) };
+        let releases = Releases { db: db.clone() };
         Self {
-            state,
+            db,
+            silence,
+            config,
             claims: Batcher::new(claims, store::MAX_BATCH, CONCURRENCY),
             releases: Batcher::new(releases, store::MAX_BATCH, CONCURRENCY),
         }
@@ -69,7 +70,7 @@ impl ClaimService {
         request: &WaitRequest,
     ) -> Result<Option<Granted>, Error> {
         if !PRIORITIES.contains(&request.priority) {
-            return Err(invalid("/priority", "must be -100 to 100"));
+            return Err(Error::invalid_field("/priority", "must be -100 to 100"));
         }
         let wait = Entry { priority: request.priority, attempt: request.attempt };
         let request = ClaimRequest {
@@ -99,28 +100,30 @@ impl ClaimService {
             interruptible: request.interruptible,
         };
         match self.claims.submit(target, claimant).await.ok_or(Error::BatchLost)? {
-            ClaimOutcome::Claimed { claim, .. } if !claim.fulfils(request) => Err(Error::AlreadyClaimed),
+            ClaimOutcome::Claimed { claim, .. } if !fulfils(&claim, request) => Err(Error::AlreadyClaimed),
             ClaimOutcome::Claimed { claim, new } => Ok(Some(Granted { claim: *claim, new })),
             ClaimOutcome::Queued => Ok(None),
-            ClaimOutcome::Exhausted(exhausted) => Err(Error::StockExhausted(exhausted)),
-            ClaimOutcome::UnknownSpec => Err(invalid("/gpu_spec_id", "is not the id of a GPU specification")),
+            ClaimOutcome::Exhausted(exhausted) => Err(Error::Exhausted(exhausted)),
+            ClaimOutcome::UnknownSpec => {
+                Err(Error::invalid_field("/gpu_spec_id", "is not the id of a GPU specification"))
+            }
             ClaimOutcome::UnknownDatacenter => {
-                Err(invalid("/datacenter_id", "is not the id of a datacenter"))
+                Err(Error::invalid_field("/datacenter_id", "is not the id of a datacenter"))
             }
             ClaimOutcome::Failed(error) => Err(Error::Database(error)),
         }
     }
 
-    /// Returns what interruptible claims of a specification would get now, and what they are wanted to return; none if there is no
-    /// such specification.
+    /// Returns the units that interruptible claims of a specification would get now, and those that they should return;
+    /// none if there is no such specification.
     pub(super) async fn spare_units(&self, spec_name: &str) -> sqlx::Result<Option<SpareUnits>> {
-        let avoided = silent_datacenters(&self.state.db, &self.state.silence).await?;
-        let mut tx = self.state.db.worker().await?;
-        let hold_back = i64::from(self.state.config.interruptible_hold_back);
-        let Some(units) = interruptible_store::spare(&mut tx, spec_name, &avoided, hold_back).await? else {
+        let avoided = silent_datacenters(&self.db, &self.silence).await?;
+        let mut tx = self.db.worker().await?;
+        let hold_back = i64::from(self.config.interruptible_hold_back);
+        let Some(units) = interruptible::store::spare(&mut tx, spec_name, &avoided, hold_back).await? else {
             return Ok(None);
         };
-        let lacks = interruptible_store::lacks(&mut tx, spec_name, &avoided, hold_back).await?;
+        let lacks = interruptible::store::lacks(&mut tx, spec_name, &avoided, hold_back).await?;
         let wanted = |lack: LackRow| WantedBack { units: lack.units, instances: lack.instances };
         Ok(Some(SpareUnits { units, wanted_back: lacks.into_iter().map(wanted).collect() }))
     }
@@ -130,7 +133,4 @@ impl ClaimService {
         let released = self.releases.submit((), release).await.ok_or(Error::BatchLost)?;
         released.map_err(Error::Database)
     }
-}
-fn invalid(pointer: &str, detail: &str) -> Error {
-    Error::Invalid(vec![FieldError { pointer: pointer.to_owned(), detail: detail.to_owned() }])
 }

@@ -6,12 +6,12 @@ use jiff_sqlx::ToSqlx;
 use rust_decimal::Decimal;
 use sqlx::PgConnection;
 
-use super::model::{Claim, ClaimRecall};
+use stock_api::{Claim, ClaimRecall};
 
-/// Claims in a batch, at most. The statements below read up to twice as many rows.
+/// Maximum number of claims in a batch. The statements below read up to twice as many rows.
 pub(crate) const MAX_BATCH: usize = 64;
 
-/// A claim, if the statement made or found any, beside the place where it looked.
+/// A claim, if the statement made or found one, with the datacenter in which it searched.
 struct Row {
     place: Option<DatacenterId>,
     new: Option<bool>,
@@ -59,9 +59,9 @@ impl Row {
     }
 }
 
-/// What one statement claimed.
+/// The claims of one statement.
 pub(crate) struct Claimed {
-    /// The datacenter in which it looked; none: no datacenter is left.
+    /// The datacenter in which it searched; none if no datacenter is left.
     pub(crate) place: Option<DatacenterId>,
     pub(crate) claims: Vec<FoundClaim>,
 }
@@ -265,10 +265,10 @@ pub(crate) async fn find_all(conn: &mut PgConnection, instances: &[InstanceId]) 
     Ok(rows.into_iter().filter_map(Row::claim).map(|found| found.claim).collect())
 }
 
-/// A release of what an instance holds.
+/// A release of the unit of an instance.
 pub(crate) struct Release {
     pub(crate) instance: InstanceId,
-    /// Only what was claimed at this time.
+    /// Only a claim made at this time.
     pub(crate) claimed_at: Option<Timestamp>,
     /// Only the place in the queue of this start or an earlier one.
     pub(crate) attempt: Option<i64>,
@@ -334,16 +334,4 @@ pub(crate) async fn find_target(
     )
     .fetch_one(conn)
     .await
-}
-
-/// Deletes up to `limit` rows that replicas of an earlier release wrote more than an hour ago; returns how many.
-pub(crate) async fn forget_waits(conn: &mut PgConnection, limit: i64) -> sqlx::Result<u64> {
-    sqlx::query!(
-        "delete from claim_waits where instance_id in (
-             select instance_id from claim_waits where asked_at < now() - interval '1 hour' limit $1)",
-        limit,
-    )
-    .execute(conn)
-    .await
-    .map(|done| done.rows_affected())
 }

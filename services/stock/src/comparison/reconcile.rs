@@ -10,24 +10,25 @@ use std::{
 
 use api::ErrorChain;
 use crds::GpuUnit;
-use db::Tx;
+use db::{Tx, lease};
 use ids::{GpuSpecId, UnitId};
 use kube::{
     Api,
     api::{DeleteParams, ListParams, Preconditions},
 };
-use service::{Round, Workers};
+use service::{Duty, Round, Task};
 use sqlx::PgConnection;
+use stock_api::GpuSpec;
 
 use super::{
     model::{Differences, FoundObject, KnownUnit, differences},
     store,
 };
 use crate::{
-    AppState,
-    gpu_spec::{self, GpuSpec},
+    gpu_spec,
     repair::{self, Finding, RepairKind},
     unit::{
+        Parts,
         cluster_store::{self, MissingObject},
         object::{self, Observation},
     },
@@ -38,38 +39,33 @@ const PAGE: u32 = 500;
 /// How long the watch may take to record a change before the change counts as missed.
 const WATCH_LAG: Duration = Duration::from_secs(2);
 
-/// Starts the worker `stock.compare.<cluster>`.
-pub(crate) fn start(state: &AppState, workers: &Workers, cluster: &str) {
-    let (state, cluster) = (state.clone(), cluster.to_owned());
+/// The task that compares a cluster.
+pub(crate) fn task(parts: &Parts, cluster: &str) -> Task {
     // replicas check more often than a comparison is due: the first one to find it due runs it
-    let period = state.config.compare_every() / 2;
-    workers.spawn_periodic(format!("stock.compare.{cluster}"), period, move || {
-        let (state, cluster) = (state.clone(), cluster.clone());
-        async move { compare_if_due(&state, &cluster).await.map(|()| Round::Done) }
-    });
+    let period = parts.config.compare_every() / 2;
+    let parts = (parts.clone(), cluster.to_owned());
+    Task::every("comparison", Duty::Reconcile, period, &parts, |(parts, cluster)| async move {
+        compare_if_due(&parts, &cluster).await.map(|()| Round::Done)
+    })
+    .of_cluster(cluster)
 }
 
-async fn compare_if_due(state: &AppState, cluster: &str) -> anyhow::Result<()> {
-    let mut tx = state.db.worker().await?;
-    if !store::begin(&mut tx, cluster, state.config.compare_every()).await? {
+async fn compare_if_due(parts: &Parts, cluster: &str) -> anyhow::Result<()> {
+    let mut tx = parts.db.worker().await?;
+    if !lease::take_once(&mut tx, &format!("comparison of {cluster}"), parts.config.compare_every()).await? {
         return Ok(());
     }
     tx.commit().await?;
-    let units: Api<GpuUnit> = Api::all(state.clusters.client(cluster).await?);
+    let units: Api<GpuUnit> = Api::all(parts.clusters.client(cluster).await?);
     // the records before the objects: an object that is missing now was missing when its unit was idle
-    let mut tx = state.db.worker().await?;
+    let mut tx = parts.db.worker().await?;
     let known = store::known_units(&mut tx, cluster).await?;
     let specs = specs(&mut tx, &known).await?;
     tx.commit().await?;
     let objects = list(&units, &known, &specs).await?;
     tokio::time::sleep(WATCH_LAG).await;
-    let comparison = Comparison { state, cluster, known: &known, objects: &objects };
-    comparison.repair(&units).await?;
-
-    let mut tx = state.db.worker().await?;
-    store::end(&mut tx, cluster).await?;
-    tx.commit().await?;
-    Ok(())
+    let comparison = Comparison { parts, cluster, known: &known, objects: &objects };
+    comparison.repair(&units).await
 }
 
 async fn specs(conn: &mut PgConnection, known: &[KnownUnit]) -> sqlx::Result<HashMap<GpuSpecId, GpuSpec>> {
@@ -104,7 +100,7 @@ async fn list(
 
 /// The units and objects of one comparison.
 struct Comparison<'a> {
-    state: &'a AppState,
+    parts: &'a Parts,
     cluster: &'a str,
     known: &'a [KnownUnit],
     objects: &'a [FoundObject],
@@ -113,7 +109,7 @@ struct Comparison<'a> {
 impl Comparison<'_> {
     async fn repair(&self, units: &Api<GpuUnit>) -> anyhow::Result<()> {
         let differences = differences(self.known, self.objects);
-        let mut tx = self.state.db.worker().await?;
+        let mut tx = self.parts.db.worker().await?;
         let mut findings = self.repair_units(&mut tx, &differences).await?;
         let (adopted, orphans) = self.adopt_occupied(&mut tx, &differences).await?;
         findings.extend(adopted);
@@ -135,7 +131,7 @@ impl Comparison<'_> {
                 ),
             }
         }
-        self.record(self.state.db.worker().await?, &deleted).await?;
+        self.record(self.parts.db.worker().await?, &deleted).await?;
         Ok(())
     }
 
@@ -224,7 +220,7 @@ impl Comparison<'_> {
         for Finding { kind, unit, .. } in findings {
             let unit = unit.map(|id| id.to_string());
             tracing::warn!(cluster = self.cluster, kind = kind.as_str(), unit.id = unit, "drift repaired");
-            self.state.metrics.repaired(kind.as_str());
+            self.parts.metrics.repaired(kind.as_str());
         }
         Ok(())
     }

@@ -1,33 +1,9 @@
 //! SQL of comparisons.
 
-use std::time::Duration;
-
 use ids::UnitId;
 use sqlx::PgConnection;
 
 use super::model::KnownUnit;
-
-/// Begins a comparison of `subject` (a cluster, usually) if none was begun within `period`.
-pub(crate) async fn begin(conn: &mut PgConnection, subject: &str, period: Duration) -> sqlx::Result<bool> {
-    let done = sqlx::query!(
-        "insert into comparisons as c (cluster, started_at) values ($1, now())
-         on conflict (cluster) do update set started_at = now()
-         where c.started_at <= now() - make_interval(secs => $2)",
-        subject,
-        period.as_secs_f64(),
-    )
-    .execute(conn)
-    .await?;
-    Ok(done.rows_affected() == 1)
-}
-
-/// Records that the comparison has ended.
-pub(super) async fn end(conn: &mut PgConnection, cluster: &str) -> sqlx::Result<()> {
-    sqlx::query!("update comparisons set finished_at = now() where cluster = $1", cluster)
-        .execute(conn)
-        .await
-        .map(drop)
-}
 
 /// Returns all units of the cluster.
 pub(super) async fn known_units(conn: &mut PgConnection, cluster: &str) -> sqlx::Result<Vec<KnownUnit>> {

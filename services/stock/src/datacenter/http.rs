@@ -4,29 +4,45 @@ use api::{
     Checks, ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply,
     openapi::OpenApiRouter,
 };
-use auth::{Admin, Caller, User};
-use axum::{extract::State, http::StatusCode};
+use auth::{Admin, Caller, HasAuth, User};
+use axum::{
+    extract::{FromRef, State},
+    http::StatusCode,
+};
 use ids::DatacenterId;
 use sqlx::error::ErrorKind;
 use utoipa_axum::routes;
 
 use super::{
-    model::{Datacenter, DatacenterPatch, NewDatacenter},
+    Datacenters,
+    model::{DatacenterPatch, NewDatacenter, reshapes},
     store,
 };
-use crate::{AppState, Error};
+use stock_api::Datacenter;
 
-const NAME_TAKEN: Error = Error::NameTaken { kind: "A datacenter" };
-
-pub(crate) fn routes() -> OpenApiRouter<AppState> {
+pub(crate) fn routes<S: HasAuth>() -> OpenApiRouter<S>
+where
+    Datacenters: FromRef<S>,
+{
     OpenApiRouter::new()
         .routes(routes!(list_datacenters, create_datacenter))
         .routes(routes!(get_datacenter, update_datacenter, delete_datacenter))
         .routes(routes!(find_datacenter))
 }
 
+fn name_taken() -> Problem {
+    Problem::new(ProblemType::NameTaken, "A datacenter with this name exists.")
+}
+
+fn in_use() -> Problem {
+    Problem::new(
+        ProblemType::DatacenterInUse,
+        "While a datacenter has units, its name and cluster cannot change, and it cannot be deleted.",
+    )
+}
+
 /// Checks that the cluster is configured.
-fn check_cluster(checks: &mut Checks, state: &AppState, name: &str) {
+fn check_cluster(checks: &mut Checks, state: &Datacenters, name: &str) {
     if !state.clusters.contains(name) {
         let known: Vec<_> = state.clusters.names().collect();
         checks.refuse("/cluster", format!("is not a configured cluster: {}", known.join(", ")));
@@ -37,7 +53,7 @@ fn check_cluster(checks: &mut Checks, state: &AppState, name: &str) {
 #[utoipa::path(get, path = "/v1/datacenters", tag = "datacenters", params(PageParams),
     responses((status = 200, description = "One page", body = Page<Datacenter>)))]
 async fn list_datacenters(
-    State(state): State<AppState>,
+    State(state): State<Datacenters>,
     user: User,
     Query(page): Query<PageParams>,
 ) -> Result<Json<Page<Datacenter>>, Problem> {
@@ -52,7 +68,7 @@ async fn list_datacenters(
         let rows = store::list(&mut tx, &after, request.rows()).await?;
         Ok::<_, Problem>(request.page(rows, |row| row.name.clone()))
     };
-    Ok(Json(state.catalogue(&user, &question, read).await?))
+    Ok(Json(state.catalogue.read(&user, &question, read).await?))
 }
 
 /// Creates a datacenter.
@@ -62,7 +78,7 @@ async fn list_datacenters(
     extensions(("x-problems" = json!([ProblemType::NameTaken]))),
 )]
 async fn create_datacenter(
-    State(state): State<AppState>,
+    State(state): State<Datacenters>,
     Admin(admin): Admin,
     key: IdempotencyKey,
     Json(new): Json<NewDatacenter>,
@@ -71,12 +87,12 @@ async fn create_datacenter(
     check_cluster(&mut checks, &state, &new.cluster);
     checks.finish()?;
     let created = key.once(state.db.platform().await?, admin.user, &new, async |conn| {
-        let created = store::insert(conn, &new).await?.ok_or(NAME_TAKEN)?;
+        let created = store::insert(conn, &new).await?.ok_or_else(name_taken)?;
         Ok(Reply::json(StatusCode::CREATED, &created)?
             .etag(created.generation)
             .location(format!("/v1/datacenters/{}", created.id)))
     });
-    state.changing_catalogue(created).await
+    state.catalogue.changing(created).await
 }
 
 /// Returns a datacenter.
@@ -86,17 +102,17 @@ async fn create_datacenter(
     extensions(("x-problems" = json!([ProblemType::NotFound]))),
 )]
 async fn get_datacenter(
-    State(state): State<AppState>,
+    State(state): State<Datacenters>,
     _: User,
     Path(id_or_name): Path<String>,
 ) -> Result<(ETag, Json<Datacenter>), Problem> {
     let mut tx = state.db.platform().await?;
-    let found = store::find_by_reference(&mut tx, &id_or_name).await?.ok_or(Error::NotFound)?;
+    let found = store::find_by_reference(&mut tx, &id_or_name).await?.ok_or_else(Problem::not_found)?;
     Ok((ETag(found.generation), Json(found)))
 }
 
-/// Changes a datacenter, or drains it. A draining datacenter takes no new stock and no new claims; its instances go
-/// on, and its free stock can be removed.
+/// Changes a datacenter, or drains it. A draining datacenter accepts no new stock and no new claims. Its instances
+/// continue, and its free stock can be removed.
 #[utoipa::path(patch, path = "/v1/datacenters/{id}", tag = "datacenters", request_body = DatacenterPatch,
     params(("id" = DatacenterId, Path, description = "Datacenter id"),
            IfMatch,
@@ -105,7 +121,7 @@ async fn get_datacenter(
     extensions(("x-problems" = json!([ProblemType::NotFound, ProblemType::NameTaken, ProblemType::DatacenterInUse, ProblemType::ChangedMeanwhile]))),
 )]
 async fn update_datacenter(
-    State(state): State<AppState>,
+    State(state): State<Datacenters>,
     Admin(admin): Admin,
     Path(id): Path<DatacenterId>,
     if_match: IfMatch,
@@ -119,20 +135,20 @@ async fn update_datacenter(
     checks.finish()?;
     let request = patch.clone();
     let updated = key.once(state.db.platform().await?, admin.user, &request, async |conn| {
-        let found = store::find_for_update(conn, id).await?.ok_or(Error::NotFound)?;
+        let found = store::find_for_update(conn, id).await?.ok_or_else(Problem::not_found)?;
         if_match.check(found.generation)?;
         let to = patch.apply(found.clone());
-        if to.reshapes(&found) && store::count_units(conn, id).await? != 0 {
-            return Err(Error::DatacenterInUse.into());
+        if reshapes(&to, &found) && store::count_units(conn, id).await? != 0 {
+            return Err(in_use());
         }
         let updated = store::update(conn, &to)
             .await
-            .map_err(Error::if_violated(ErrorKind::UniqueViolation, NAME_TAKEN))?;
-        let updated = updated.ok_or(Error::NotFound)?;
+            .map_err(Problem::violated(ErrorKind::UniqueViolation, name_taken))?;
+        let updated = updated.ok_or_else(Problem::not_found)?;
         Ok(Reply::json(StatusCode::OK, &updated)?.etag(updated.generation))
     });
-    let updated = state.changing_catalogue(updated).await;
-    state.datacenter_changed.notify_one();
+    let updated = state.catalogue.changing(updated).await;
+    state.changed.notify_one();
     updated
 }
 
@@ -144,7 +160,7 @@ async fn update_datacenter(
     extensions(("x-problems" = json!([ProblemType::NotFound, ProblemType::DatacenterInUse]))),
 )]
 async fn delete_datacenter(
-    State(state): State<AppState>,
+    State(state): State<Datacenters>,
     Admin(admin): Admin,
     Path(id): Path<DatacenterId>,
     key: IdempotencyKey,
@@ -152,10 +168,10 @@ async fn delete_datacenter(
     let deleted = key.once(state.db.platform().await?, admin.user, &(), async |conn| {
         let deleted = store::delete(conn, id)
             .await
-            .map_err(Error::if_violated(ErrorKind::ForeignKeyViolation, Error::DatacenterInUse))?;
-        if deleted { Ok(Reply::no_content()) } else { Err(Error::NotFound.into()) }
+            .map_err(Problem::violated(ErrorKind::ForeignKeyViolation, in_use))?;
+        if deleted { Ok(Reply::no_content()) } else { Err(Problem::not_found()) }
     });
-    state.changing_catalogue(deleted).await
+    state.catalogue.changing(deleted).await
 }
 
 /// Returns a datacenter by id or name, for a service that orders units in it through another service.
@@ -165,11 +181,11 @@ async fn delete_datacenter(
     extensions(("x-problems" = json!([ProblemType::NotFound]))),
 )]
 async fn find_datacenter(
-    State(state): State<AppState>,
+    State(state): State<Datacenters>,
     _: Caller,
     Path(id_or_name): Path<String>,
 ) -> Result<Json<Datacenter>, Problem> {
     let mut tx = state.db.platform().await?;
     let found = store::find_by_reference(&mut tx, &id_or_name).await?;
-    Ok(Json(found.ok_or(Error::NotFound)?))
+    Ok(Json(found.ok_or_else(Problem::not_found)?))
 }

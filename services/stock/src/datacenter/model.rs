@@ -3,47 +3,9 @@
 use std::collections::BTreeMap;
 
 use api::Checks;
-use ids::DatacenterId;
-use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use stock_api::{Datacenter, DatacenterState};
 use utoipa::ToSchema;
-
-/// Whether a datacenter is in use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
-#[serde(rename_all = "snake_case")]
-#[sqlx(type_name = "text", rename_all = "snake_case")]
-pub enum DatacenterState {
-    /// Units can be claimed and stock can be added.
-    Active,
-    /// No new claims and no new stock. Running instances keep their units until they stop; free stock can be removed.
-    Draining,
-}
-
-/// A datacenter: a named site with one cluster.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-pub struct Datacenter {
-    /// Datacenter id.
-    pub id: DatacenterId,
-    /// Unique name.
-    #[schema(example = "uk-1")]
-    pub name: String,
-    /// Region, for example a country.
-    #[schema(example = "uk")]
-    pub region: String,
-    /// Its cluster, by name in the configuration of the service.
-    pub cluster: String,
-    /// Labels for administrators.
-    pub labels: BTreeMap<String, String>,
-    /// Whether units can be claimed and stock can be added.
-    pub state: DatacenterState,
-    /// Time of creation.
-    pub created_at: Timestamp,
-    /// Time of the last change.
-    pub updated_at: Timestamp,
-    /// Counter of changes: the ETag.
-    #[serde(skip)]
-    pub generation: i64,
-}
 
 /// A datacenter to create.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
@@ -121,29 +83,21 @@ impl DatacenterPatch {
     }
 }
 
-/// Id and name of a datacenter.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct DatacenterRef {
-    /// Datacenter id.
-    pub id: DatacenterId,
-    /// Name.
-    pub name: String,
+/// Whether stock may be added.
+pub(crate) fn takes_stock(datacenter: &Datacenter) -> bool {
+    datacenter.state == DatacenterState::Active
 }
 
-impl Datacenter {
-    /// Whether stock may be added.
-    pub(crate) fn takes_stock(&self) -> bool {
-        self.state == DatacenterState::Active
-    }
-
-    /// Whether units in `self` and `other` would have different objects, or objects in different clusters.
-    pub(crate) fn reshapes(&self, other: &Self) -> bool {
-        self.name != other.name || self.cluster != other.cluster
-    }
+/// Whether units in `datacenter` and `other` would have different objects, or objects in different clusters.
+pub(crate) fn reshapes(datacenter: &Datacenter, other: &Datacenter) -> bool {
+    datacenter.name != other.name || datacenter.cluster != other.cluster
 }
 
 #[cfg(test)]
 mod tests {
+    use ids::DatacenterId;
+    use jiff::Timestamp;
+
     use super::*;
 
     fn existing() -> Datacenter {
@@ -176,8 +130,8 @@ mod tests {
         ] {
             let drains = patch.state.is_some();
             let after = patch.clone().apply(existing());
-            assert_eq!(after.reshapes(&existing()), reshapes, "{patch:?}");
-            assert_eq!(after.takes_stock(), !drains);
+            assert_eq!(super::reshapes(&after, &existing()), reshapes, "{patch:?}");
+            assert_eq!(takes_stock(&after), !drains);
         }
     }
 

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use ids::DatacenterId;
 use sqlx::{PgConnection, types::Json};
 
-use super::model::{Datacenter, DatacenterState, NewDatacenter};
+use super::model::NewDatacenter;
+use stock_api::{Datacenter, DatacenterState};
 
 struct Row {
     id: DatacenterId,

@@ -1,23 +1,32 @@
 //! `/v1/stock-events`.
 
 use api::{LastEventId, Problem, ProblemType, Query, openapi::OpenApiRouter};
-use auth::{HasAuth as _, User};
-use axum::{extract::State, http::HeaderMap, response::Response};
-use events::{Reader, StreamQuery};
+use auth::{AuthState, HasAuth, User};
+use axum::{
+    extract::{FromRef, State},
+    http::HeaderMap,
+    response::Response,
+};
+use events::{Events, Reader, StreamQuery};
 use service::wants_stream;
+use tokio_util::sync::CancellationToken;
 use utoipa_axum::routes;
 
 use super::model::StockEvent;
-use crate::AppState;
 
-pub(crate) fn routes() -> OpenApiRouter<AppState> {
+pub(crate) fn routes<S: HasAuth>() -> OpenApiRouter<S>
+where
+    AuthState: FromRef<S>,
+    CancellationToken: FromRef<S>,
+    Events: FromRef<S>,
+{
     OpenApiRouter::new().routes(routes!(follow_stock_events))
 }
 
-/// Follows the stock.
+/// Streams changes of the stock.
 ///
-/// The response is a stream of server-sent events, oldest first, which goes on until the token expires. Events are kept for a day.
-/// Administrators get each change of a unit and of an operation; others of which specification the stock has changed, and where.
+/// The response is a stream of server-sent events, oldest first, until the token expires. Events are kept for a day.
+/// Administrators get each change of a unit or operation; others only the specification and datacenter of a change.
 /// `docs/EVENTS.md` describes order and how to resume.
 #[utoipa::path(get, path = "/v1/stock-events", operation_id = "follow_stock_events", tag = "stock",
     params(StreamQuery, LastEventId),
@@ -27,7 +36,9 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
     ]))),
 )]
 async fn follow_stock_events(
-    State(state): State<AppState>,
+    State(auth): State<AuthState>,
+    State(stop): State<CancellationToken>,
+    State(events): State<Events>,
     User(caller): User,
     last: LastEventId,
     headers: HeaderMap,
@@ -41,6 +52,5 @@ async fn follow_stock_events(
     } else {
         (Reader::Everybody, "stock_change_feed")
     };
-    let (verifier, stop) = (&state.auth().verifier, state.shutdown.clone());
-    state.events.stream(verifier, &caller, stop, view, (last, query)).await
+    events.stream(&auth.verifier, &caller, stop, view, (last, query)).await
 }

@@ -1,4 +1,4 @@
-//! What happens to the stock. Triggers write the events (`migrations/stock/0010_events.sql`); `libs/events` streams them.
+//! Events of the stock. Triggers write them (`migrations/stock/0007_events.sql`); `libs/events` streams them.
 
 pub(crate) mod http;
 mod model;

@@ -6,9 +6,10 @@ use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::{datacenter::DatacenterRef, gpu_spec::GpuSpecRef, reason::UnitReason, unit::UnitState};
+use crate::{reason::UnitReason, unit::UnitState};
+use stock_api::{DatacenterRef, GpuSpecRef};
 
-/// What happened to the stock. Administrators get the units and operations, others that the stock has changed.
+/// An event of the stock. Administrators get the units and operations, others only that the stock has changed.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(tag = "type")]
 pub enum StockEvent {
@@ -35,7 +36,7 @@ pub struct StockChanged {
     pub datacenter: DatacenterRef,
 }
 
-/// A unit, as it was then.
+/// A unit at the time of the event.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct UnitChanged {
     /// When it happened.

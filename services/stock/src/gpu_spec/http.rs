@@ -4,8 +4,12 @@ use api::{
     Checks, ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply,
     openapi::OpenApiRouter,
 };
-use auth::{Admin, Caller, User};
-use axum::{extract::State, http::StatusCode};
+use auth::{Admin, Caller, HasAuth, User};
+use axum::{
+    extract::{FromRef, State},
+    http::StatusCode,
+};
+use db::Db;
 use ids::GpuSpecId;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -14,19 +18,33 @@ use utoipa::IntoParams;
 use utoipa_axum::routes;
 
 use super::{
-    model::{GpuSpec, GpuSpecPatch, GpuSpecState, NewGpuSpec, Price},
+    model::{GpuSpecPatch, NewGpuSpec, Price, reprices, reshapes, shape},
     store,
 };
-use crate::{AppState, Error};
+use crate::catalogue::Catalogue;
+use stock_api::{GpuSpec, GpuSpecState};
 
-const NAME_TAKEN: Error = Error::NameTaken { kind: "A GPU specification" };
-
-pub(crate) fn routes() -> OpenApiRouter<AppState> {
+pub(crate) fn routes<S: HasAuth>() -> OpenApiRouter<S>
+where
+    Catalogue: FromRef<S>,
+    Db: FromRef<S>,
+{
     OpenApiRouter::new()
         .routes(routes!(list_gpu_specs, create_gpu_spec))
         .routes(routes!(get_gpu_spec, update_gpu_spec, delete_gpu_spec))
         .routes(routes!(list_gpu_spec_prices))
         .routes(routes!(find_gpu_spec))
+}
+
+fn name_taken() -> Problem {
+    Problem::new(ProblemType::NameTaken, "A GPU specification with this name exists.")
+}
+
+fn in_use() -> Problem {
+    Problem::new(
+        ProblemType::GpuSpecInUse,
+        "While a specification has units, only its price, currency and state can change.",
+    )
 }
 
 /// Narrows the list.
@@ -40,7 +58,7 @@ struct SpecQuery {
     gpu_model: Option<String>,
     /// Only specifications in this state.
     state: Option<GpuSpecState>,
-    /// Largest number of items.
+    /// Maximum number of items.
     #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<u32>,
     /// `next_cursor` of the previous page.
@@ -51,7 +69,8 @@ struct SpecQuery {
 #[utoipa::path(get, path = "/v1/gpu-specs", tag = "gpu-specs", params(SpecQuery),
     responses((status = 200, description = "One page", body = Page<GpuSpec>)))]
 async fn list_gpu_specs(
-    State(state): State<AppState>,
+    State(db): State<Db>,
+    State(catalogue): State<Catalogue>,
     user: User,
     Query(query): Query<SpecQuery>,
 ) -> Result<Json<Page<GpuSpec>>, Problem> {
@@ -68,11 +87,11 @@ async fn list_gpu_specs(
         state: query.state,
     };
     let read = async {
-        let mut tx = state.db.platform().await?;
+        let mut tx = db.platform().await?;
         let rows = store::list(&mut tx, &filter, &after, request.rows()).await?;
         Ok::<_, Problem>(request.page(rows, |row| row.name.clone()))
     };
-    Ok(Json(state.catalogue(&user, &("gpu-specs", &query), read).await?))
+    Ok(Json(catalogue.read(&user, &("gpu-specs", &query), read).await?))
 }
 
 /// Creates a specification.
@@ -82,20 +101,21 @@ async fn list_gpu_specs(
     extensions(("x-problems" = json!([ProblemType::NameTaken]))),
 )]
 async fn create_gpu_spec(
-    State(state): State<AppState>,
+    State(db): State<Db>,
+    State(catalogue): State<Catalogue>,
     Admin(admin): Admin,
     key: IdempotencyKey,
     Json(new): Json<NewGpuSpec>,
 ) -> Result<Reply, Problem> {
     new.check().finish()?;
-    let created = key.once(state.db.platform().await?, admin.user, &new, async |conn| {
-        let created = store::insert(conn, &new).await?.ok_or(NAME_TAKEN)?;
+    let created = key.once(db.platform().await?, admin.user, &new, async |conn| {
+        let created = store::insert(conn, &new).await?.ok_or_else(name_taken)?;
         store::insert_price(conn, &created).await?;
         Ok(Reply::json(StatusCode::CREATED, &created)?
             .etag(created.generation)
             .location(format!("/v1/gpu-specs/{}", created.id)))
     });
-    state.changing_catalogue(created).await
+    catalogue.changing(created).await
 }
 
 /// Returns a specification.
@@ -105,16 +125,17 @@ async fn create_gpu_spec(
     extensions(("x-problems" = json!([ProblemType::NotFound]))),
 )]
 async fn get_gpu_spec(
-    State(state): State<AppState>,
+    State(db): State<Db>,
+    State(catalogue): State<Catalogue>,
     user: User,
     Path(id): Path<GpuSpecId>,
 ) -> Result<(ETag, Json<GpuSpec>), Problem> {
     let read = async {
-        let mut tx = state.db.platform().await?;
-        let found = store::find(&mut tx, id).await?.ok_or(Error::NotFound)?;
+        let mut tx = db.platform().await?;
+        let found = store::find(&mut tx, id).await?.ok_or_else(Problem::not_found)?;
         Ok::<_, Problem>((found.generation, found))
     };
-    let (generation, found) = state.catalogue(&user, &("gpu-spec", id), read).await?;
+    let (generation, found) = catalogue.read(&user, &("gpu-spec", id), read).await?;
     Ok((ETag(generation), Json(found)))
 }
 
@@ -128,7 +149,8 @@ async fn get_gpu_spec(
     extensions(("x-problems" = json!([ProblemType::NotFound, ProblemType::NameTaken, ProblemType::GpuSpecInUse, ProblemType::ChangedMeanwhile]))),
 )]
 async fn update_gpu_spec(
-    State(state): State<AppState>,
+    State(db): State<Db>,
+    State(catalogue): State<Catalogue>,
     Admin(admin): Admin,
     Path(id): Path<GpuSpecId>,
     if_match: IfMatch,
@@ -136,24 +158,24 @@ async fn update_gpu_spec(
     Json(patch): Json<GpuSpecPatch>,
 ) -> Result<Reply, Problem> {
     let request = patch.clone();
-    let updated = key.once(state.db.platform().await?, admin.user, &request, async |conn| {
-        let found = store::find_for_update(conn, id).await?.ok_or(Error::NotFound)?;
+    let updated = key.once(db.platform().await?, admin.user, &request, async |conn| {
+        let found = store::find_for_update(conn, id).await?.ok_or_else(Problem::not_found)?;
         if_match.check(found.generation)?;
         let to = patch.apply(found.clone());
-        to.shape().check().finish()?;
-        if to.reshapes(&found) && store::count_units(conn, id).await? != 0 {
-            return Err(Error::GpuSpecInUse.into());
+        shape(&to).check().finish()?;
+        if reshapes(&to, &found) && store::count_units(conn, id).await? != 0 {
+            return Err(in_use());
         }
         let updated = store::update(conn, &to)
             .await
-            .map_err(Error::if_violated(ErrorKind::UniqueViolation, NAME_TAKEN))?
-            .ok_or(Error::NotFound)?;
-        if updated.reprices(&found) {
+            .map_err(Problem::violated(ErrorKind::UniqueViolation, name_taken))?
+            .ok_or_else(Problem::not_found)?;
+        if reprices(&updated, &found) {
             store::insert_price(conn, &updated).await?;
         }
         Ok(Reply::json(StatusCode::OK, &updated)?.etag(updated.generation))
     });
-    state.changing_catalogue(updated).await
+    catalogue.changing(updated).await
 }
 
 /// Deletes a specification without units.
@@ -164,18 +186,19 @@ async fn update_gpu_spec(
     extensions(("x-problems" = json!([ProblemType::NotFound, ProblemType::GpuSpecInUse]))),
 )]
 async fn delete_gpu_spec(
-    State(state): State<AppState>,
+    State(db): State<Db>,
+    State(catalogue): State<Catalogue>,
     Admin(admin): Admin,
     Path(id): Path<GpuSpecId>,
     key: IdempotencyKey,
 ) -> Result<Reply, Problem> {
-    let deleted = key.once(state.db.platform().await?, admin.user, &(), async |conn| {
+    let deleted = key.once(db.platform().await?, admin.user, &(), async |conn| {
         let deleted = store::delete(conn, id)
             .await
-            .map_err(Error::if_violated(ErrorKind::ForeignKeyViolation, Error::GpuSpecInUse))?;
-        if deleted { Ok(Reply::no_content()) } else { Err(Error::NotFound.into()) }
+            .map_err(Problem::violated(ErrorKind::ForeignKeyViolation, in_use))?;
+        if deleted { Ok(Reply::no_content()) } else { Err(Problem::not_found()) }
     });
-    state.changing_catalogue(deleted).await
+    catalogue.changing(deleted).await
 }
 
 /// Lists the prices of a specification, newest first.
@@ -185,7 +208,7 @@ async fn delete_gpu_spec(
     extensions(("x-problems" = json!([ProblemType::NotFound]))),
 )]
 async fn list_gpu_spec_prices(
-    State(state): State<AppState>,
+    State(db): State<Db>,
     _: User,
     Path(id): Path<GpuSpecId>,
     Query(page): Query<PageParams>,
@@ -195,8 +218,8 @@ async fn list_gpu_spec_prices(
     let possible = request.after.is_none_or(|at| (0..=i64::from(u32::MAX)).contains(&at.as_second()));
     checks.require(possible, "cursor", "is not a cursor of this list");
     checks.finish()?;
-    let mut tx = state.db.platform().await?;
-    store::find(&mut tx, id).await?.ok_or(Error::NotFound)?;
+    let mut tx = db.platform().await?;
+    store::find(&mut tx, id).await?.ok_or_else(Problem::not_found)?;
     let rows = store::prices(&mut tx, id, request.after, request.rows()).await?;
     Ok(Json(request.page(rows, |row| row.effective_from)))
 }
@@ -208,14 +231,14 @@ async fn list_gpu_spec_prices(
     extensions(("x-problems" = json!([ProblemType::NotFound]))),
 )]
 async fn find_gpu_spec(
-    State(state): State<AppState>,
+    State(db): State<Db>,
     _: Caller,
     Path(reference): Path<String>,
 ) -> Result<Json<GpuSpec>, Problem> {
     if reference.contains('\0') {
-        return Err(Error::NotFound.into());
+        return Err(Problem::not_found());
     }
-    let mut tx = state.db.platform().await?;
+    let mut tx = db.platform().await?;
     let found = store::find_by_reference(&mut tx, &reference).await?;
-    Ok(Json(found.ok_or(Error::NotFound)?))
+    Ok(Json(found.ok_or_else(Problem::not_found)?))
 }

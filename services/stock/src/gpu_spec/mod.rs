@@ -3,7 +3,7 @@
 
 pub(crate) mod http;
 mod model;
-mod money;
 pub(crate) mod store;
 
-pub use model::{Allocation, GpuSpec, GpuSpecPatch, GpuSpecRef, GpuSpecState, NewGpuSpec, Price};
+pub(crate) use model::takes_stock;
+pub use model::{GpuSpecPatch, NewGpuSpec, Price};

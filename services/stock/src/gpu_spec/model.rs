@@ -2,113 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use api::{Checks, checks::is_qualified};
-use ids::GpuSpecId;
+use api::{Checks, checks::is_qualified, money};
 use jiff::Timestamp;
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
+use stock_api::{Allocation, GpuSpec, GpuSpecState};
 use utoipa::ToSchema;
-
-use super::money;
-
-/// Whether a specification is for sale.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
-#[serde(rename_all = "snake_case")]
-#[sqlx(type_name = "text", rename_all = "snake_case")]
-pub enum GpuSpecState {
-    /// For sale.
-    Active,
-    /// Takes no new stock and no new instances. Instances that use it keep it.
-    Retired,
-}
-
-/// How the cluster allocates GPUs to a unit.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Allocation {
-    /// Whole GPUs from a device plugin.
-    Device {
-        /// Name of the extended resource, for example `nvidia.com/gpu`.
-        resource: String,
-    },
-    /// Slices of a MIG profile.
-    Mig {
-        /// Name of the extended resource, for example `nvidia.com/mig-1g.10gb`.
-        resource: String,
-    },
-    /// Time-sliced GPUs.
-    TimeSlice {
-        /// Name of the extended resource, for example `nvidia.com/gpu.shared`.
-        resource: String,
-    },
-    /// Shares of GPUs from HAMi.
-    Hami {
-        /// Memory per GPU in MiB.
-        memory_mib: i64,
-        /// Share of each GPU's cores in percent, 0 to 100.
-        cores: i64,
-    },
-    /// Devices of a class from dynamic resource allocation.
-    Dra {
-        /// Name of the `DeviceClass`.
-        device_class: String,
-        /// CEL expressions that each device must satisfy, at most 8.
-        #[serde(default)]
-        selectors: Vec<String>,
-    },
-}
-
-/// A GPU specification: what one unit has, and what an hour of it costs.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-pub struct GpuSpec {
-    /// Specification id.
-    pub id: GpuSpecId,
-    /// Unique name.
-    #[schema(example = "3080-small-4-1")]
-    pub name: String,
-    /// GPU model.
-    #[schema(example = "NVIDIA-GeForce-RTX-3080")]
-    pub gpu_model: String,
-    /// Number of GPUs.
-    pub gpu_count: i32,
-    /// Cores of each GPU.
-    pub gpu_cores: i32,
-    /// Video memory of each GPU in MiB.
-    pub video_memory_mib: i64,
-    /// CPU in thousandths of a core.
-    pub cpu_millis: i64,
-    /// Memory in MiB.
-    pub memory_mib: i64,
-    /// Ephemeral disk in GiB.
-    pub disk_gib: i64,
-    /// Price per hour, a decimal number.
-    #[serde(with = "rust_decimal::serde::str")]
-    #[schema(value_type = String, example = "0.2")]
-    pub price_per_hour: Decimal,
-    /// ISO 4217 code of the currency.
-    #[schema(example = "USD")]
-    pub currency: String,
-    /// Part of the price, 0 to 1, for which a stopped instance may keep its unit; null if it may not.
-    #[serde(with = "money::option")]
-    #[schema(value_type = Option<String>, example = "0.25")]
-    pub hold_price_fraction: Option<Decimal>,
-    /// How the cluster allocates the GPUs.
-    pub allocation: Allocation,
-    /// Labels that the node of a unit must have.
-    pub node_selector: BTreeMap<String, String>,
-    /// Whether the specification is for sale.
-    pub state: GpuSpecState,
-    /// Summary in one line.
-    #[schema(example = "1 GPU / 1 x 10GB Video RAM / 4 CPU / 8GB Memory / 50GB Temporary Storage")]
-    pub summary: String,
-    /// Time of creation.
-    pub created_at: Timestamp,
-    /// Time of the last change.
-    pub updated_at: Timestamp,
-    /// Counter of changes: the ETag.
-    #[serde(skip)]
-    pub generation: i64,
-}
 
 /// A price and the time in which it was effective.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -159,7 +58,7 @@ pub struct NewGpuSpec {
     #[schema(example = "USD")]
     pub currency: String,
     /// Part of the price for which a stopped instance may keep its unit: a decimal number in a string, 0 to 1, with at
-    /// most 4 digits after the point. It may not if absent or null.
+    /// most 4 digits after the point. If absent or null, units cannot be held.
     #[serde(default, with = "money::option")]
     #[schema(value_type = Option<String>, example = "0.25")]
     pub hold_price_fraction: Option<Decimal>,
@@ -224,7 +123,7 @@ impl NewGpuSpec {
         check_price(&mut checks, self.price_per_hour);
         checks.currency("/currency", &self.currency);
         check_fraction(&mut checks, self.hold_price_fraction);
-        self.allocation.check(&mut checks);
+        check_allocation(&self.allocation, &mut checks);
         checks.labels("/node_selector", &self.node_selector);
         checks
     }
@@ -247,35 +146,35 @@ fn check_fraction(checks: &mut Checks, fraction: Option<Decimal>) {
     checks.require(fraction.normalize().scale() <= 4, pointer, "must have at most 4 digits after the point");
 }
 
-impl Allocation {
-    fn check(&self, checks: &mut Checks) {
-        let at = |field: &str| format!("/allocation/{field}");
-        match self {
-            Self::Device { resource } | Self::Mig { resource } | Self::TimeSlice { resource } => {
+fn check_allocation(allocation: &Allocation, checks: &mut Checks) {
+    let at = |field: &str| format!("/allocation/{field}");
+    match allocation {
+        Allocation::Device { resource }
+        | Allocation::Mig { resource }
+        | Allocation::TimeSlice { resource } => {
+            checks.require(
+                is_qualified(resource),
+                at("resource"),
+                "must be a resource's name, like nvidia.com/gpu",
+            );
+        }
+        Allocation::Hami { memory_mib, cores } => {
+            checks.within(&at("memory_mib"), *memory_mib, 1, 4 << 20);
+            checks.within(&at("cores"), *cores, 0, 100);
+        }
+        Allocation::Dra { device_class, selectors } => {
+            checks.require(
+                is_qualified(device_class),
+                at("device_class"),
+                "must be a DeviceClass's name, like gpu.nvidia.com",
+            );
+            checks.require(selectors.len() <= 8, at("selectors"), "must be at most 8");
+            for (i, selector) in selectors.iter().enumerate() {
                 checks.require(
-                    is_qualified(resource),
-                    at("resource"),
-                    "must be a resource's name, like nvidia.com/gpu",
+                    (1..=1024).contains(&selector.len()) && !selector.contains('\0'),
+                    at(&format!("selectors/{i}")),
+                    "must be 1 to 1024 bytes, without NUL",
                 );
-            }
-            Self::Hami { memory_mib, cores } => {
-                checks.within(&at("memory_mib"), *memory_mib, 1, 4 << 20);
-                checks.within(&at("cores"), *cores, 0, 100);
-            }
-            Self::Dra { device_class, selectors } => {
-                checks.require(
-                    is_qualified(device_class),
-                    at("device_class"),
-                    "must be a DeviceClass's name, like gpu.nvidia.com",
-                );
-                checks.require(selectors.len() <= 8, at("selectors"), "must be at most 8");
-                for (i, selector) in selectors.iter().enumerate() {
-                    checks.require(
-                        (1..=1024).contains(&selector.len()) && !selector.contains('\0'),
-                        at(&format!("selectors/{i}")),
-                        "must be 1 to 1024 bytes, without NUL",
-                    );
-                }
             }
         }
     }
@@ -302,58 +201,47 @@ impl GpuSpecPatch {
     }
 }
 
-/// Id and name of a GPU specification.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct GpuSpecRef {
-    /// GPU specification id.
-    pub id: GpuSpecId,
-    /// Name.
-    pub name: String,
+/// Whether stock may be added.
+pub(crate) fn takes_stock(spec: &GpuSpec) -> bool {
+    spec.state == GpuSpecState::Active
 }
 
-impl GpuSpec {
-    /// Whether stock may be added.
-    pub(crate) fn takes_stock(&self) -> bool {
-        self.state == GpuSpecState::Active
+/// Returns what a new specification of the same kind would be created from.
+pub(crate) fn shape(spec: &GpuSpec) -> NewGpuSpec {
+    NewGpuSpec {
+        name: spec.name.clone(),
+        gpu_model: spec.gpu_model.clone(),
+        gpu_count: spec.gpu_count,
+        gpu_cores: spec.gpu_cores,
+        video_memory_mib: spec.video_memory_mib,
+        cpu_millis: spec.cpu_millis,
+        memory_mib: spec.memory_mib,
+        disk_gib: spec.disk_gib,
+        price_per_hour: spec.price_per_hour,
+        currency: spec.currency.clone(),
+        hold_price_fraction: spec.hold_price_fraction,
+        allocation: spec.allocation.clone(),
+        node_selector: spec.node_selector.clone(),
     }
+}
 
-    /// Returns what a new specification of the same kind would be created from.
-    pub(crate) fn shape(&self) -> NewGpuSpec {
-        NewGpuSpec {
-            name: self.name.clone(),
-            gpu_model: self.gpu_model.clone(),
-            gpu_count: self.gpu_count,
-            gpu_cores: self.gpu_cores,
-            video_memory_mib: self.video_memory_mib,
-            cpu_millis: self.cpu_millis,
-            memory_mib: self.memory_mib,
-            disk_gib: self.disk_gib,
-            price_per_hour: self.price_per_hour,
-            currency: self.currency.clone(),
-            hold_price_fraction: self.hold_price_fraction,
-            allocation: self.allocation.clone(),
-            node_selector: self.node_selector.clone(),
-        }
-    }
+/// Whether units of `spec` and `other` would have different objects in the cluster.
+pub(crate) fn reshapes(spec: &GpuSpec, other: &GpuSpec) -> bool {
+    spec.name != other.name
+        || spec.gpu_model != other.gpu_model
+        || (spec.gpu_count, spec.gpu_cores) != (other.gpu_count, other.gpu_cores)
+        || spec.video_memory_mib != other.video_memory_mib
+        || (spec.cpu_millis, spec.memory_mib) != (other.cpu_millis, other.memory_mib)
+        || spec.disk_gib != other.disk_gib
+        || spec.allocation != other.allocation
+        || spec.node_selector != other.node_selector
+}
 
-    /// Whether units of `self` and `other` would have different objects in the cluster.
-    pub(crate) fn reshapes(&self, other: &Self) -> bool {
-        self.name != other.name
-            || self.gpu_model != other.gpu_model
-            || (self.gpu_count, self.gpu_cores) != (other.gpu_count, other.gpu_cores)
-            || self.video_memory_mib != other.video_memory_mib
-            || (self.cpu_millis, self.memory_mib) != (other.cpu_millis, other.memory_mib)
-            || self.disk_gib != other.disk_gib
-            || self.allocation != other.allocation
-            || self.node_selector != other.node_selector
-    }
-
-    /// Whether an hour has different prices.
-    pub(crate) fn reprices(&self, other: &Self) -> bool {
-        self.price_per_hour != other.price_per_hour
-            || self.currency != other.currency
-            || self.hold_price_fraction != other.hold_price_fraction
-    }
+/// Whether an hour has different prices.
+pub(crate) fn reprices(spec: &GpuSpec, other: &GpuSpec) -> bool {
+    spec.price_per_hour != other.price_per_hour
+        || spec.currency != other.currency
+        || spec.hold_price_fraction != other.hold_price_fraction
 }
 
 impl NewGpuSpec {
@@ -373,6 +261,7 @@ impl NewGpuSpec {
 
 #[cfg(test)]
 mod tests {
+    use ids::GpuSpecId;
     use proptest::prelude::*;
 
     use super::*;
@@ -530,7 +419,7 @@ mod tests {
         }
     }
 
-    /// What a patch means for units and for the price history.
+    /// The effect of a patch on units and on the price history.
     #[test]
     fn a_patch_reshapes_reprices_or_retires() {
         let hami = Allocation::Hami { memory_mib: 1, cores: 1 };
@@ -561,8 +450,12 @@ mod tests {
             let before = existing();
             let retired = patch.state.is_some();
             let after = patch.clone().apply(before.clone());
-            assert_eq!((after.reshapes(&before), after.reprices(&before)), (reshapes, reprices), "{patch:?}");
-            assert_eq!(after.takes_stock(), !retired);
+            assert_eq!(
+                (super::reshapes(&after, &before), super::reprices(&after, &before)),
+                (reshapes, reprices),
+                "{patch:?}"
+            );
+            assert_eq!(takes_stock(&after), !retired);
         }
     }
 

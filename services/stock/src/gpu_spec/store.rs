@@ -8,7 +8,8 @@ use jiff_sqlx::ToSqlx;
 use rust_decimal::Decimal;
 use sqlx::{PgConnection, types::Json};
 
-use super::model::{Allocation, GpuSpec, GpuSpecState, NewGpuSpec, Price};
+use super::model::{NewGpuSpec, Price, shape};
+use stock_api::{Allocation, GpuSpec, GpuSpecState};
 
 struct Row {
     id: GpuSpecId,
@@ -54,7 +55,7 @@ impl From<Row> for GpuSpec {
             updated_at: row.updated_at.to_jiff(),
             generation: row.generation,
         };
-        spec.summary = spec.shape().summary();
+        spec.summary = shape(&spec).summary();
         spec
     }
 }

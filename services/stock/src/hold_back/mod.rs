@@ -1,5 +1,5 @@
-//! How many free units interruptible claims leave in a datacenter, so that most other claims find an empty one: a forecast from
-//! the claims of the past.
+//! The hold-back: the number of free units in a datacenter that interruptible claims do not get, so that most other
+//! claims find a free one. It is a forecast from earlier claims.
 
 pub(crate) mod reconcile;
 mod store;

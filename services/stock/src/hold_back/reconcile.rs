@@ -1,45 +1,37 @@
-//! The worker that forecasts: as many units as 99 of 100 windows of the past needed, each as long as a recall takes.
+//! Forecasts: as many units as 99 of 100 windows of the past needed, each as long as a recall takes.
 
 use std::time::Duration;
 
-use service::{Round, Workers};
+use db::{Db, lease};
+use service::Round;
 use sqlx::PgConnection;
 
 use super::store;
-use crate::{AppState, comparison};
 
-/// Subject under which the rounds are recorded. No cluster can have this name.
-const SUBJECT: &str = "the forecast of claims";
+/// Lease of a forecast.
+const LEASE: &str = "forecast of claims";
 /// How often it forecasts.
 pub const PERIOD: Duration = Duration::from_secs(600);
-/// Seconds of the past that are looked at: an hour in each of this many weeks, around the same time of the week.
+/// The part of the past for the forecast, in seconds: an hour in each of this many weeks, around the same time of the
+/// week.
 const WEEKS: i32 = 4;
 const HOUR: i64 = 3600;
 
-/// Starts the worker `stock.hold_back`.
-pub(crate) fn start(state: &AppState, workers: &Workers) {
-    let state = state.clone();
-    workers.spawn_periodic("stock.hold_back", PERIOD, move || {
-        let state = state.clone();
-        async move { round(&state).await.map(|()| Round::Done) }
-    });
-}
-
 /// Forecasts for all specifications and datacenters, in one replica at a time.
-async fn round(state: &AppState) -> anyhow::Result<()> {
-    let mut tx = state.db.worker().await?;
-    if !comparison::store::begin(&mut tx, SUBJECT, PERIOD).await? {
-        return Ok(());
+pub(crate) async fn round((db, recall_seconds): (Db, u32)) -> anyhow::Result<Round> {
+    let mut tx = db.worker().await?;
+    if !lease::take_once(&mut tx, LEASE, PERIOD).await? {
+        return Ok(Round::Done);
     }
-    let changed = forecast(&mut tx, state.config.recall_seconds).await?;
+    let changed = forecast(&mut tx, recall_seconds).await?;
     tx.commit().await?;
     if changed > 0 {
         tracing::info!(changed, "forecast of claims changed");
     }
-    Ok(())
+    Ok(Round::Done)
 }
 
-/// Stores what is to be held back from now on, with windows of `recall_seconds`, in the table `hold_backs`. Returns the number of
+/// Stores the new hold-backs, with windows of `recall_seconds`, in the table `hold_backs`. Returns the number of
 /// changes.
 ///
 /// # Errors

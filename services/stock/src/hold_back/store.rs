@@ -4,9 +4,9 @@ use sqlx::PgConnection;
 
 /// Which window decides, in descending order of the claims in it.
 pub(super) struct Ranks {
-    /// Of those around the same time in the weeks before.
+    /// From windows around the same time in the weeks before.
     pub(super) weeks: i64,
-    /// Of those of the last hour.
+    /// From windows of the last hour.
     pub(super) hour: i64,
 }
 

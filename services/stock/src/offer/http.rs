@@ -1,35 +1,45 @@
 //! `/v1/offers`, for everybody.
 
+use std::sync::Arc;
+
 use api::{Checks, Json, Page, PageParams, Problem, Query, openapi::OpenApiRouter};
+use auth::HasAuth;
 use axum::{
-    extract::State,
+    extract::{FromRef, State},
     http::{HeaderName, header},
 };
+use db::Db;
+use stock_api::GpuSpecState;
 use utoipa_axum::routes;
 
 use super::model::Offer;
 use crate::{
-    AppState,
-    gpu_spec::{self, GpuSpecState},
+    config::StockConfig,
+    gpu_spec,
     stock::{self, store::After},
 };
 
 /// Rows of stock that are read at a time.
 const ROWS: i64 = 200;
 
-pub(crate) fn routes() -> OpenApiRouter<AppState> {
+pub(crate) fn routes<S: HasAuth>() -> OpenApiRouter<S>
+where
+    Arc<StockConfig>: FromRef<S>,
+    Db: FromRef<S>,
+{
     OpenApiRouter::new().routes(routes!(list_offers))
 }
 
 type Cached<T> = ([(HeaderName, &'static str); 1], T);
 
-/// Lists the GPU specifications that are for sale, by name, with prices and where there is room.
+/// Lists the GPU specifications that are for sale, by name, with prices and availability in datacenters.
 ///
-/// Needs no token. How many units there are is not told. Caches may keep the response for 30 seconds.
+/// Needs no token. The number of units is not returned. Caches may keep the response for 30 seconds.
 #[utoipa::path(get, path = "/v1/offers", operation_id = "list_offers", tag = "gpu-specs", security(()), params(PageParams),
     responses((status = 200, description = "One page", body = Page<Offer>)))]
 async fn list_offers(
-    State(state): State<AppState>,
+    State(db): State<Db>,
+    State(config): State<Arc<StockConfig>>,
     Query(page): Query<PageParams>,
 ) -> Result<Cached<Json<Page<Offer>>>, Problem> {
     let request = page.request::<String>()?;
@@ -38,12 +48,12 @@ async fn list_offers(
     checks.text("cursor", Some(&after));
     checks.finish()?;
     let filter = gpu_spec::store::Filter { state: Some(GpuSpecState::Active), ..Default::default() };
-    let mut tx = state.db.platform().await?;
+    let mut tx = db.platform().await?;
     let specs = gpu_spec::store::list(&mut tx, &filter, &after, request.rows()).await?;
     let mut page =
         request.page(specs.into_iter().map(Offer::new).collect(), |offer: &Offer| offer.name.clone());
     let last = page.items.last().map(|offer| offer.name.clone());
-    let hold_back = state.config.interruptible_hold_back.into();
+    let hold_back = config.interruptible_hold_back.into();
     let (mut name, mut datacenter) = (after, String::new());
     while last.is_some() {
         let from = After { gpu_spec: &name, datacenter: &datacenter };

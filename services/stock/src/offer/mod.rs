@@ -1,4 +1,5 @@
-//! Offers: what is for sale, at which price and where there is room. For everybody, so without numbers of units.
+//! Offers: the specifications for sale with prices and availability. They are public, so they contain no numbers of
+//! units.
 
 pub(crate) mod http;
 mod model;

@@ -1,10 +1,11 @@
-//! Offers, and how much room they say there is.
+//! Offers, and their availability by datacenter.
 
 use rust_decimal::Decimal;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::{datacenter::DatacenterState, gpu_spec::GpuSpec, stock::StockRow};
+use crate::stock::StockRow;
+use stock_api::{DatacenterState, GpuSpec};
 
 /// From this number of available units on there are many.
 const MANY: i64 = 5;

@@ -3,15 +3,21 @@
 use api::{
     Json, Operation, Page, PageParams, Path, Problem, ProblemType, Query, Reply, openapi::OpenApiRouter,
 };
-use auth::Admin;
-use axum::{extract::State, http::StatusCode};
+use auth::{Admin, HasAuth};
+use axum::{
+    extract::{FromRef, State},
+    http::StatusCode,
+};
+use db::Db;
 use ids::OperationId;
 use utoipa_axum::routes;
 
 use super::store;
-use crate::{AppState, Error};
 
-pub(crate) fn routes() -> OpenApiRouter<AppState> {
+pub(crate) fn routes<S: HasAuth>() -> OpenApiRouter<S>
+where
+    Db: FromRef<S>,
+{
     OpenApiRouter::new().routes(routes!(list_stock_operations)).routes(routes!(get_stock_operation))
 }
 
@@ -25,12 +31,12 @@ pub(crate) fn accepted(operation: &Operation) -> Result<Reply, Problem> {
 #[utoipa::path(get, path = "/v1/stock-operations", tag = "stock", params(PageParams),
     responses((status = 200, description = "One page", body = Page<Operation>)))]
 async fn list_stock_operations(
-    State(state): State<AppState>,
+    State(db): State<Db>,
     _: Admin,
     Query(page): Query<PageParams>,
 ) -> Result<Json<Page<Operation>>, Problem> {
     let request = page.request::<OperationId>()?;
-    let mut tx = state.db.admin().await?;
+    let mut tx = db.admin().await?;
     let rows = store::list(&mut tx, request.after, request.rows()).await?;
     Ok(Json(request.page(rows, |row| row.id)))
 }
@@ -42,10 +48,10 @@ async fn list_stock_operations(
     extensions(("x-problems" = json!([ProblemType::NotFound]))),
 )]
 async fn get_stock_operation(
-    State(state): State<AppState>,
+    State(db): State<Db>,
     _: Admin,
     Path(id): Path<OperationId>,
 ) -> Result<Json<Operation>, Problem> {
-    let mut tx = state.db.admin().await?;
-    Ok(Json(store::find(&mut tx, id).await?.ok_or(Error::NotFound)?))
+    let mut tx = db.admin().await?;
+    Ok(Json(store::find(&mut tx, id).await?.ok_or_else(Problem::not_found)?))
 }

@@ -1,10 +1,9 @@
-//! Additions and removals of stock as operations: how far their units are, and how they end. The work itself is
-//! done by the reconciler of units; it reports each unit's step here.
+//! Additions and removals of stock as operations: the progress of their units, and their end. The work itself is done
+//! by the reconciler of units, which reports each unit's step here; [`crate::settle`] ends them.
 
 pub(crate) mod http;
 mod limit;
-mod model;
-pub(crate) mod settle;
+pub(crate) mod model;
 pub(crate) mod store;
 
 pub(crate) use limit::check_open;

@@ -1,4 +1,4 @@
-//! How far an addition or a removal of stock is, and when it ends.
+//! The progress of an addition or a removal of stock, and when it ends.
 
 use api::{OperationProgress, Problem, ProblemType};
 use ids::UnitId;
@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
-use crate::{datacenter::DatacenterRef, gpu_spec::GpuSpecRef, reason::UnitReason};
+use crate::reason::UnitReason;
+use stock_api::{DatacenterRef, GpuSpecRef};
 
-/// Failed units that are listed one by one, at most.
+/// Maximum number of failed units that are listed one by one.
 pub(crate) const MAX_LISTED_FAILURES: i64 = 200;
 
 /// An addition or a removal: the `kind` of the operation.
@@ -47,11 +48,11 @@ pub struct FailedUnit {
 pub(crate) struct Counts {
     /// Units of the operation.
     pub(crate) requested: i64,
-    /// Of an addition: units whose object exists.
+    /// For an addition: units with an object.
     pub(crate) made: i64,
-    /// Of an addition: units that held their resources.
+    /// For an addition: units that held their resources.
     pub(crate) held: i64,
-    /// Of a removal: units that are gone from the cluster.
+    /// For a removal: units that are gone from the cluster.
     pub(crate) removed: i64,
     /// Units with a problem now, or that failed in the end.
     pub(crate) failed: i64,
@@ -65,7 +66,7 @@ impl Counts {
         }
     }
 
-    /// Returns how the operation ends; none while it goes on. `overdue`: the deadline for its units has passed.
+    /// Returns the end of the operation; none while it continues. `overdue`: the deadline for its units has passed.
     pub(crate) fn end(&self, kind: ChangeKind, overdue: bool) -> Option<End> {
         let done = self.done(kind);
         if done >= self.requested {
@@ -87,11 +88,11 @@ impl Counts {
 pub struct StockProgress {
     /// Units of the operation.
     pub requested: i64,
-    /// Of an addition: units whose object exists in the cluster.
+    /// For an addition: units with an object in the cluster.
     pub made: i64,
-    /// Of an addition: units that held their resources.
+    /// For an addition: units that held their resources.
     pub held: i64,
-    /// Of a removal: units that are gone from the cluster.
+    /// For a removal: units that are gone from the cluster.
     pub removed: i64,
     /// Units with a problem now, or that failed in the end.
     pub failed_count: i64,

@@ -13,7 +13,7 @@ use super::model::{ChangeKind, Counts, FailedUnit, MAX_LISTED_FAILURES, StockPro
 use crate::reason::UnitReason;
 
 /// Channel on which replicas notify each other that operations may have ended.
-pub(super) const CHANNEL: &str = "stock_operations";
+pub(crate) const CHANNEL: &str = "stock_operations";
 
 /// Records an operation on these units, which ends at `within` from now at the latest; none: when all are done.
 pub(crate) async fn insert(
@@ -137,7 +137,7 @@ async fn refresh(conn: &mut PgConnection, operation: &mut Operation) -> sqlx::Re
 }
 
 /// Counts the units of an open operation. A unit that the scheduler has not tried yet has no problem.
-pub(super) async fn counts(conn: &mut PgConnection, id: OperationId) -> sqlx::Result<Counts> {
+pub(crate) async fn counts(conn: &mut PgConnection, id: OperationId) -> sqlx::Result<Counts> {
     sqlx::query_as!(
         Counts,
         r#"select count(*) as "requested!", count(*) filter (where step in ('made', 'held')) as "made!",
@@ -152,7 +152,7 @@ pub(super) async fn counts(conn: &mut PgConnection, id: OperationId) -> sqlx::Re
 }
 
 /// Returns the failed units of an open operation.
-pub(super) async fn failed(
+pub(crate) async fn failed(
     conn: &mut PgConnection,
     id: OperationId,
     counts: &Counts,
@@ -285,7 +285,7 @@ pub(crate) async fn abandon(
 }
 
 /// Returns open operations of which no unit is waiting or whose deadline has passed, in no order.
-pub(super) async fn due(conn: &mut PgConnection) -> sqlx::Result<Vec<OperationId>> {
+pub(crate) async fn due(conn: &mut PgConnection) -> sqlx::Result<Vec<OperationId>> {
     sqlx::query_scalar!(
         r#"select o.id as "id: OperationId" from operations o join stock_changes c on c.operation_id = o.id
          where o.finished_at is null and (c.deadline <= now() or not exists (
@@ -297,7 +297,7 @@ pub(super) async fn due(conn: &mut PgConnection) -> sqlx::Result<Vec<OperationId
 }
 
 /// Returns the time until the next deadline of an open operation that has not passed.
-pub(super) async fn until_next_deadline(conn: &mut PgConnection) -> sqlx::Result<Option<Duration>> {
+pub(crate) async fn until_next_deadline(conn: &mut PgConnection) -> sqlx::Result<Option<Duration>> {
     let seconds = sqlx::query_scalar!(
         "select extract(epoch from min(c.deadline) - now())::float8
          from operations o join stock_changes c on c.operation_id = o.id
@@ -310,14 +310,14 @@ pub(super) async fn until_next_deadline(conn: &mut PgConnection) -> sqlx::Result
 
 /// An open operation, locked until the transaction ends.
 #[derive(Debug)]
-pub(super) struct Locked {
-    pub(super) kind: ChangeKind,
-    pub(super) progress: Json<OperationProgress>,
-    pub(super) overdue: bool,
+pub(crate) struct Locked {
+    pub(crate) kind: ChangeKind,
+    pub(crate) progress: Json<OperationProgress>,
+    pub(crate) overdue: bool,
 }
 
 /// Locks an open operation; none if another replica has it or has finished it.
-pub(super) async fn lock(conn: &mut PgConnection, id: OperationId) -> sqlx::Result<Option<Locked>> {
+pub(crate) async fn lock(conn: &mut PgConnection, id: OperationId) -> sqlx::Result<Option<Locked>> {
     sqlx::query_as!(
         Locked,
         r#"select o.kind as "kind: ChangeKind", o.progress as "progress: Json<OperationProgress>", coalesce(c.deadline <= now(), false) as "overdue!"
@@ -331,7 +331,7 @@ pub(super) async fn lock(conn: &mut PgConnection, id: OperationId) -> sqlx::Resu
 
 /// Fails the units of an operation that are still waiting at its deadline, and returns those whose objects have not been
 /// created.
-pub(super) async fn expire(conn: &mut PgConnection, id: OperationId) -> sqlx::Result<Vec<UnitId>> {
+pub(crate) async fn expire(conn: &mut PgConnection, id: OperationId) -> sqlx::Result<Vec<UnitId>> {
     sqlx::query_scalar!(
         r#"with waiting as (
              select operation_id, unit_id, step from operation_units
@@ -350,7 +350,7 @@ pub(super) async fn expire(conn: &mut PgConnection, id: OperationId) -> sqlx::Re
 }
 
 /// Finishes an operation. Its units are no longer followed.
-pub(super) async fn finish(
+pub(crate) async fn finish(
     conn: &mut PgConnection,
     id: OperationId,
     progress: &OperationProgress,

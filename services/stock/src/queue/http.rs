@@ -1,25 +1,29 @@
 //! `/internal/v1/queue`, `/internal/v1/queue-grants` and `/internal/v1/quotes`, for the gpu service. Instances enter
-//! and leave the queue with their claims ([`crate::claim`]).
+//! and leave the queue with their claims (`claim/http.rs`).
 
 use api::{Json, Problem, Query, openapi::OpenApiRouter};
-use auth::{Caller, OnBehalf, Role};
-use axum::extract::State;
-use feed::{Changes, FeedQuery};
+use auth::{Caller, HasAuth, OnBehalf, Role};
+use axum::extract::{FromRef, State};
+use db::Db;
+use feed::{Changes, Feed, FeedQuery};
 use ids::{DatacenterId, GpuSpecId, InstanceId};
-use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use serde::Deserialize;
+use stock_api::{Grant, QueueEntries, Quote};
+use tokio_util::sync::CancellationToken;
+use utoipa::IntoParams;
 use utoipa_axum::routes;
 
-use super::{
-    model::{Grant, QueueEntry, Quote},
-    report_store,
-};
-use crate::AppState;
+use super::report_store;
 
-/// Instances in a request, at most: a page of the gpu service.
+/// Maximum number of instances in a request: a page of the gpu service.
 const MAX_INSTANCES: usize = 200;
 
-pub(crate) fn routes() -> OpenApiRouter<AppState> {
+pub(crate) fn routes<S: HasAuth>() -> OpenApiRouter<S>
+where
+    CancellationToken: FromRef<S>,
+    Db: FromRef<S>,
+    Feed: FromRef<S>,
+{
     OpenApiRouter::new()
         .routes(routes!(list_queue_entries))
         .routes(routes!(list_queue_grants))
@@ -30,24 +34,17 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct EntriesQuery {
-    /// Ids of instances, at most 200, with commas between them.
+    /// Ids of instances, at most 200, separated by commas.
     instance_ids: String,
 }
 
-/// The entries of instances that wait.
-#[derive(Debug, Serialize, ToSchema)]
-struct QueueEntries {
-    /// Instances that do not wait are missing.
-    items: Vec<QueueEntry>,
-}
-
-/// Returns what instances wait for, with their places in the queue. In the request of a user, only those of the user's
-/// tenant; of all tenants for administrators.
+/// Returns the queue entries of instances. For a user, only entries of the user's tenant; for administrators, of all
+/// tenants.
 #[utoipa::path(get, path = "/internal/v1/queue", operation_id = "list_queue_entries", tag = "internal",
     params(EntriesQuery),
     responses((status = 200, description = "The entries", body = QueueEntries)))]
 async fn list_queue_entries(
-    State(state): State<AppState>,
+    State(db): State<Db>,
     caller: Caller,
     Query(query): Query<EntriesQuery>,
 ) -> Result<Json<QueueEntries>, Problem> {
@@ -60,7 +57,7 @@ async fn list_queue_entries(
         Some(user) if !user.admin => Some(user.tenant_as(Role::Viewer)?),
         _ => None,
     };
-    let mut tx = state.db.worker().await?;
+    let mut tx = db.worker().await?;
     Ok(Json(QueueEntries { items: report_store::entries(&mut tx, &ids, tenant).await? }))
 }
 
@@ -69,12 +66,13 @@ async fn list_queue_entries(
     params(FeedQuery),
     responses((status = 200, description = "The grants", body = Changes<Grant>)))]
 async fn list_queue_grants(
-    State(state): State<AppState>,
+    State(grants): State<Feed>,
+    State(stop): State<CancellationToken>,
     _: Caller,
     Query(query): Query<FeedQuery>,
 ) -> Result<Json<Changes<Grant>>, Problem> {
-    let (after, wait) = query.read(state.shutdown.clone())?;
-    Ok(Json(state.grants.changes(&after, &wait).await?))
+    let (after, wait) = query.read(stop)?;
+    Ok(Json(grants.changes(&after, &wait).await?))
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -92,10 +90,10 @@ struct QuoteQuery {
     params(QuoteQuery),
     responses((status = 200, description = "The quote", body = Quote)))]
 async fn get_quote(
-    State(state): State<AppState>,
+    State(db): State<Db>,
     _: OnBehalf,
     Query(query): Query<QuoteQuery>,
 ) -> Result<Json<Quote>, Problem> {
-    let mut tx = state.db.worker().await?;
+    let mut tx = db.worker().await?;
     Ok(Json(report_store::quote(&mut tx, (query.gpu_spec_id, query.datacenter_id)).await?))
 }

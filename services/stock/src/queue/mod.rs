@@ -1,4 +1,4 @@
-//! The queue of instances that wait for a unit, and what is told about it.
+//! The queue of instances that wait for a unit, and the information about it.
 //!
 //! **Who is next.** Priority, then the round, then arrival. A tenant's entry is served one round after the tenant's
 //! previous one, and not before the round that follows the last one served: tenants take turns, however many entries
@@ -15,7 +15,7 @@
 //! | order, exclusive | who removes entries under the shared lock | two of them would wait for each other's rows |
 //!
 //! They are taken in this order, with the rows of units between the two. [`heal`] finds what other ways leave behind: a
-//! datacenter that is active again, a replica of an earlier release.
+//! datacenter that is active again, a change by hand.
 //!
 //! Nor does an interruptible claim get a unit that an instance waits for; and who enters the queue takes the units of those
 //! that exist ([`store::serve_by_recall`]).
@@ -27,5 +27,3 @@ pub(crate) mod http;
 mod model;
 pub(crate) mod report_store;
 pub(crate) mod store;
-
-pub use model::{Alternative, Estimate, Grant, QueueEntry, Quote};

@@ -1,13 +1,13 @@
-//! SQL of what is told about the queue: places, estimates, alternatives. Reads only.
+//! SQL of the information about the queue: places, estimates, alternatives. Reads only.
 
 use std::collections::HashMap;
 
 use ids::{DatacenterId, GpuSpecId, InstanceId, TenantId};
 use rust_decimal::Decimal;
 use sqlx::PgConnection;
+use stock_api::{Alternative, DatacenterRef, GpuSpecRef, QueueEntry, Quote};
 
-use super::model::{Alternative, Estimate, QueueEntry, Quote, Releases};
-use crate::{datacenter::DatacenterRef, gpu_spec::GpuSpecRef};
+use super::model::{self, Releases};
 
 /// Units of a specification, in a datacenter or in any.
 pub(crate) type Target = (GpuSpecId, Option<DatacenterId>);
@@ -75,7 +75,7 @@ pub(crate) async fn entries(
             estimate: releases
                 .get(&target)
                 .filter(|_| !row.draining)
-                .and_then(|recent| Estimate::of(row.position, recent)),
+                .and_then(|recent| model::estimate(row.position, recent)),
             alternatives: alternatives.get(&target).cloned().unwrap_or_default(),
         }
     };
@@ -104,7 +104,7 @@ pub(crate) async fn quote(conn: &mut PgConnection, target: Target) -> sqlx::Resu
     if now.available <= 0 {
         if !now.draining {
             let releases = recent_releases(&mut *conn, &[target]).await?;
-            estimate = releases.get(&target).and_then(|recent| Estimate::of(now.waiting + 1, recent));
+            estimate = releases.get(&target).and_then(|recent| model::estimate(now.waiting + 1, recent));
         }
         others = alternatives(conn, &[target]).await?.remove(&target).unwrap_or_default();
     }

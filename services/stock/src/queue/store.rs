@@ -6,8 +6,8 @@ use feed::Outbox;
 use ids::{DatacenterId, GpuSpecId, InstanceId, TenantId, UnitId};
 use sqlx::PgConnection;
 
-use super::model::Grant;
-use crate::claim::interruptible_store;
+use crate::interruptible;
+use stock_api::Grant;
 
 /// The outbox of grants.
 pub(crate) const GRANTS: Outbox = Outbox { table: "queue_grants", channel: "stock_grants" };
@@ -171,7 +171,7 @@ pub(crate) async fn remove(
     .await
 }
 
-/// As [`remove`], under the shared lock of the membership. `units` are those that the transaction serves afterwards.
+/// Like [`remove`], under the shared lock of the membership. `units` are those that the transaction serves afterwards.
 pub(crate) async fn leave(
     conn: &mut PgConnection,
     instances: &[InstanceId],
@@ -220,11 +220,11 @@ pub(crate) async fn serve(conn: &mut PgConnection, units: &[UnitId]) -> sqlx::Re
     Ok(grants.len())
 }
 
-/// Gives these units of one specification in one datacenter to the next entries, as far as there are any.
+/// Gives these units of one specification in one datacenter to the next entries, if there are any.
 ///
 /// The entries for this datacenter and those for any are each read from the front of their part of the index, so the
-/// cost does not depend on how many wait. The inner limits are constants so that the planner walks the indexes; they are
-/// as many as the units that a transaction makes available, at most.
+/// cost does not depend on how many wait. The inner limits are constants so that the planner walks the indexes; they
+/// are at most as many as the units that a transaction makes available.
 async fn grant(
     conn: &mut PgConnection,
     spec: GpuSpecId,
@@ -269,7 +269,7 @@ async fn grant(
     .await
 }
 
-/// Units of one datacenter that are given in one statement, at most.
+/// Maximum number of units of one datacenter that are given in one statement.
 const MAX_UNITS: i64 = 500;
 
 /// Gives all free units of the specification to the next entries. The membership must be locked exclusively. Waits for
@@ -338,7 +338,7 @@ pub(crate) async fn serve_by_recall(
         let instances: Vec<InstanceId> = next.iter().map(|entry| entry.instance_id).collect();
         let tenants: Vec<TenantId> = next.iter().map(|entry| entry.tenant_id).collect();
         let (who, at) = ((&instances[..], &tenants[..]), Some(place.id));
-        let served = interruptible_store::recall(&mut *conn, spec, at, who, &[], leave_seconds).await?;
+        let served = interruptible::store::recall(&mut *conn, spec, at, who, &[], leave_seconds).await?;
         let of_served = next.iter().filter(|entry| served.contains(&entry.instance_id));
         let (priorities, turns): (Vec<i32>, Vec<i64>) =
             of_served.map(|entry| (entry.priority, entry.turn)).unzip();
@@ -372,8 +372,8 @@ async fn granted(conn: &mut PgConnection, instances: &[InstanceId]) -> sqlx::Res
     .await
 }
 
-/// Removes entries of instances that hold a unit: a replica of an earlier release has given it. The membership must be
-/// locked exclusively.
+/// Removes entries of instances that hold a unit, which a change by hand has given them. The membership must be locked
+/// exclusively.
 pub(crate) async fn remove_holders(conn: &mut PgConnection, spec: GpuSpecId) -> sqlx::Result<u64> {
     sqlx::query!(
         "delete from queue_entries q using units u

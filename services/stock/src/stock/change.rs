@@ -2,16 +2,15 @@
 
 use std::time::Duration;
 
-use api::{Checks, Operation};
+use api::{Checks, Operation, Problem, ProblemType};
 use ids::UnitId;
 use sqlx::PgConnection;
+use stock_api::{Datacenter, DatacenterRef, GpuSpec, GpuSpecRef};
 
 use super::model::StockChange;
 use crate::{
-    Error,
     config::StockConfig,
-    datacenter::{self, Datacenter, DatacenterRef},
-    gpu_spec::{self, GpuSpec, GpuSpecRef},
+    datacenter, gpu_spec,
     operation::{self, ChangeKind, StockProgress},
     unit,
 };
@@ -23,7 +22,7 @@ struct Target {
 }
 
 impl Target {
-    async fn find(conn: &mut PgConnection, change: &StockChange) -> Result<Self, Error> {
+    async fn find(conn: &mut PgConnection, change: &StockChange) -> Result<Self, Problem> {
         let gpu_spec = gpu_spec::store::find_by_reference_for_share(&mut *conn, &change.gpu_spec).await?;
         let datacenter = datacenter::store::find_by_reference_for_share(conn, &change.datacenter).await?;
         let mut checks = Checks::default();
@@ -31,8 +30,17 @@ impl Target {
         checks.require(datacenter.is_some(), "/datacenter", "is not the name or id of a datacenter");
         match (gpu_spec, datacenter) {
             (Some(gpu_spec), Some(datacenter)) => Ok(Self { gpu_spec, datacenter }),
-            _ => Err(Error::Invalid(checks.into_errors())),
+            _ => Err(Problem::invalid(checks.into_errors())),
         }
+    }
+
+    /// Only `free` units of it are free.
+    fn in_use(&self, free: i64) -> Problem {
+        let (gpu_spec, datacenter) = (&self.gpu_spec.name, &self.datacenter.name);
+        let detail = format!("{free} units of {gpu_spec} in {datacenter} are free.");
+        Problem::new(ProblemType::StockInUse, detail)
+            .next(format!("Remove at most {free} units, or wait until instances release theirs."))
+            .with("free", free)
     }
 
     fn progress(&self, units: i64) -> StockProgress {
@@ -49,13 +57,16 @@ pub(super) async fn add(
     conn: &mut PgConnection,
     config: &StockConfig,
     change: &StockChange,
-) -> Result<Operation, Error> {
+) -> Result<Operation, Problem> {
     let target = Target::find(&mut *conn, change).await?;
-    if !target.gpu_spec.takes_stock() {
-        return Err(Error::GpuSpecRetired);
+    if !gpu_spec::takes_stock(&target.gpu_spec) {
+        return Err(Problem::new(ProblemType::GpuSpecRetired, "A retired specification takes no new stock."));
     }
-    if !target.datacenter.takes_stock() {
-        return Err(Error::DatacenterDraining);
+    if !datacenter::takes_stock(&target.datacenter) {
+        return Err(Problem::new(
+            ProblemType::DatacenterDraining,
+            "A draining datacenter takes no new stock.",
+        ));
     }
     operation::check_open(&mut *conn, config, ChangeKind::AddStock).await?;
     let units: Vec<UnitId> = (0..change.count).map(|_| UnitId::new()).collect();
@@ -70,18 +81,14 @@ pub(super) async fn remove(
     conn: &mut PgConnection,
     config: &StockConfig,
     change: &StockChange,
-) -> Result<Operation, Error> {
+) -> Result<Operation, Problem> {
     let target = Target::find(&mut *conn, change).await?;
     operation::check_open(&mut *conn, config, ChangeKind::RemoveStock).await?;
     let units =
         unit::store::take_out(&mut *conn, target.gpu_spec.id, target.datacenter.id, change.count).await?;
     let free = i64::try_from(units.len()).unwrap_or(i64::MAX);
     if free < change.count {
-        return Err(Error::StockInUse {
-            free,
-            gpu_spec: target.gpu_spec.name,
-            datacenter: target.datacenter.name,
-        });
+        return Err(target.in_use(free));
     }
     let progress = target.progress(change.count);
     let operation =

@@ -1,11 +1,14 @@
 //! `/v1/stock`.
 
+use std::sync::Arc;
+
 use api::{
     Checks, IdempotencyKey, Json, Operation, Page, PageParams, Problem, ProblemType, Query, Reply,
     openapi::OpenApiRouter,
 };
-use auth::{Admin, User};
-use axum::extract::State;
+use auth::{Admin, HasAuth, User};
+use axum::extract::{FromRef, State};
+use db::Db;
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::routes;
@@ -15,9 +18,13 @@ use super::{
     model::{MAX_UNITS, StockChange, StockRow},
     store::{self, After},
 };
-use crate::{AppState, operation::http::accepted};
+use crate::{config::StockConfig, operation::http::accepted};
 
-pub(crate) fn routes() -> OpenApiRouter<AppState> {
+pub(crate) fn routes<S: HasAuth>() -> OpenApiRouter<S>
+where
+    Arc<StockConfig>: FromRef<S>,
+    Db: FromRef<S>,
+{
     OpenApiRouter::new().routes(routes!(list_stock)).routes(routes!(add_stock)).routes(routes!(remove_stock))
 }
 
@@ -30,18 +37,19 @@ struct StockQuery {
     spec_name: Option<String>,
     /// Only this datacenter, by name or id.
     datacenter: Option<String>,
-    /// Largest number of items.
+    /// Maximum number of items.
     #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<u32>,
     /// `next_cursor` of the previous page.
     cursor: Option<String>,
 }
 
-/// Lists the stock by specification and datacenter, where there is any.
+/// Lists the stock by specification and datacenter, without empty combinations.
 #[utoipa::path(get, path = "/v1/stock", tag = "stock", params(StockQuery),
     responses((status = 200, description = "One page", body = Page<StockRow>)))]
 async fn list_stock(
-    State(state): State<AppState>,
+    State(db): State<Db>,
+    State(config): State<Arc<StockConfig>>,
     _: User,
     Query(query): Query<StockQuery>,
 ) -> Result<Json<Page<StockRow>>, Problem> {
@@ -55,8 +63,8 @@ async fn list_stock(
     checks.finish()?;
     let prefix = query.spec_name.unwrap_or_default();
     let after = After { gpu_spec: &gpu_spec, datacenter: &datacenter };
-    let mut tx = state.db.platform().await?;
-    let (datacenter, hold_back) = (query.datacenter.as_deref(), state.config.interruptible_hold_back.into());
+    let mut tx = db.platform().await?;
+    let (datacenter, hold_back) = (query.datacenter.as_deref(), config.interruptible_hold_back.into());
     let rows = store::list(&mut tx, &prefix, datacenter, &after, hold_back, request.rows()).await?;
     Ok(Json(request.page(rows, |row| (row.gpu_spec.name.clone(), row.datacenter.name.clone()))))
 }
@@ -67,7 +75,7 @@ impl StockChange {
         checks.text("/gpu_spec", Some(&self.gpu_spec));
         checks.text("/datacenter", Some(&self.datacenter));
         checks.within("/count", self.count, 1, MAX_UNITS);
-        checks.finish()
+        Ok(checks.finish()?)
     }
 }
 
@@ -81,14 +89,15 @@ impl StockChange {
     ]))),
 )]
 async fn add_stock(
-    State(state): State<AppState>,
+    State(db): State<Db>,
+    State(config): State<Arc<StockConfig>>,
     Admin(admin): Admin,
     key: IdempotencyKey,
     Json(request): Json<StockChange>,
 ) -> Result<Reply, Problem> {
     request.check()?;
-    key.once(state.db.platform().await?, admin.user, &request, async |conn| {
-        accepted(&change::add(conn, &state.config, &request).await?)
+    key.once(db.platform().await?, admin.user, &request, async |conn| {
+        accepted(&change::add(conn, &config, &request).await?)
     })
     .await
 }
@@ -101,14 +110,15 @@ async fn add_stock(
     extensions(("x-problems" = json!([ProblemType::StockInUse, ProblemType::TooManyOperations]))),
 )]
 async fn remove_stock(
-    State(state): State<AppState>,
+    State(db): State<Db>,
+    State(config): State<Arc<StockConfig>>,
     Admin(admin): Admin,
     key: IdempotencyKey,
     Json(request): Json<StockChange>,
 ) -> Result<Reply, Problem> {
     request.check()?;
-    key.once(state.db.platform().await?, admin.user, &request, async |conn| {
-        accepted(&change::remove(conn, &state.config, &request).await?)
+    key.once(db.platform().await?, admin.user, &request, async |conn| {
+        accepted(&change::remove(conn, &config, &request).await?)
     })
     .await
 }

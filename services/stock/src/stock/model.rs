@@ -6,10 +6,7 @@ use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{
-    datacenter::{DatacenterRef, DatacenterState},
-    gpu_spec::GpuSpec,
-};
+use stock_api::{DatacenterRef, DatacenterState, GpuSpec};
 
 /// The most units in one addition or removal.
 pub(crate) const MAX_UNITS: i64 = 1000;
@@ -25,9 +22,9 @@ pub struct StockRow {
     pub datacenter_state: DatacenterState,
     /// Units that can be claimed.
     pub available: i64,
-    /// Of these, units that instances leave within seconds when they are claimed: their own claims are interruptible.
+    /// Number of these whose instances have interruptible claims and leave within seconds when the unit is claimed.
     pub interruptible: i64,
-    /// Free units that interruptible claims leave, for the claims that are expected.
+    /// Free units that interruptible claims do not get, because other claims are expected.
     pub hold_back: i64,
     /// Units that cannot be claimed now.
     pub inactive: i64,

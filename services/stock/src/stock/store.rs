@@ -4,12 +4,10 @@ use std::collections::HashMap;
 
 use ids::{DatacenterId, GpuSpecId};
 use sqlx::PgConnection;
+use stock_api::{DatacenterRef, DatacenterState, GpuSpec};
 
 use super::model::{CountCorrection, StockRow};
-use crate::{
-    datacenter::{DatacenterRef, DatacenterState},
-    gpu_spec::{self, GpuSpec},
-};
+use crate::gpu_spec;
 
 /// Position in the list of stock.
 #[derive(Debug)]

@@ -3,13 +3,17 @@
 
 use ids::UnitId;
 use sqlx::PgConnection;
+use stock_api::GpuSpec;
 
 use super::{model::UnitState, object::Observation, store::QUEUE};
 use crate::{
-    gpu_spec, gpu_spec::GpuSpec, operation, operation::store::UnitReport, queue, reason::UnitReason,
+    gpu_spec,
+    operation::{self, store::UnitReport},
+    queue,
+    reason::UnitReason,
 };
 
-/// What the reconcile of a unit needs.
+/// The parts that the reconcile of a unit needs.
 #[derive(Debug)]
 pub(crate) struct Work {
     pub(crate) state: UnitState,

@@ -1,11 +1,14 @@
 //! `/v1/stock-units`.
 
+use std::sync::Arc;
+
 use api::{
     Checks, IdempotencyKey, Json, Operation, Page, PageParams, Path, Problem, ProblemType, Query, Reply,
     openapi::OpenApiRouter,
 };
-use auth::Admin;
-use axum::extract::State;
+use auth::{Admin, HasAuth};
+use axum::extract::{FromRef, State};
+use db::Db;
 use ids::{InstanceId, TenantId, UnitId};
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -16,9 +19,13 @@ use super::{
     removal,
     store::{self, UnitFilter},
 };
-use crate::{AppState, Error, datacenter, gpu_spec, operation::http::accepted};
+use crate::{config::StockConfig, datacenter, gpu_spec, operation::http::accepted};
 
-pub(crate) fn routes() -> OpenApiRouter<AppState> {
+pub(crate) fn routes<S: HasAuth>() -> OpenApiRouter<S>
+where
+    Arc<StockConfig>: FromRef<S>,
+    Db: FromRef<S>,
+{
     OpenApiRouter::new().routes(routes!(list_stock_units)).routes(routes!(get_stock_unit, remove_stock_unit))
 }
 
@@ -39,7 +46,7 @@ struct UnitQuery {
     instance_id: Option<InstanceId>,
     /// Only units that instances of this tenant hold.
     tenant_id: Option<TenantId>,
-    /// Largest number of items.
+    /// Maximum number of items.
     #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<u32>,
     /// `next_cursor` of the previous page.
@@ -50,7 +57,7 @@ struct UnitQuery {
 #[utoipa::path(get, path = "/v1/stock-units", tag = "stock", params(UnitQuery),
     responses((status = 200, description = "One page", body = Page<StockUnit>)))]
 async fn list_stock_units(
-    State(state): State<AppState>,
+    State(db): State<Db>,
     _: Admin,
     Query(query): Query<UnitQuery>,
 ) -> Result<Json<Page<StockUnit>>, Problem> {
@@ -60,7 +67,7 @@ async fn list_stock_units(
     checks.text("datacenter", query.datacenter.as_deref());
     checks.text("node", query.node.as_deref());
     checks.finish()?;
-    let mut tx = state.db.admin().await?;
+    let mut tx = db.admin().await?;
     let mut filter = UnitFilter {
         state: query.state,
         node: query.node,
@@ -91,18 +98,19 @@ async fn list_stock_units(
     extensions(("x-problems" = json!([ProblemType::NotFound]))),
 )]
 async fn get_stock_unit(
-    State(state): State<AppState>,
+    State(db): State<Db>,
     _: Admin,
     Path(id): Path<UnitId>,
 ) -> Result<Json<StockUnitDetail>, Problem> {
-    let mut tx = state.db.admin().await?;
-    let unit = store::find(&mut tx, id).await?.ok_or(Error::NotFound)?;
+    let mut tx = db.admin().await?;
+    let unit = store::find(&mut tx, id).await?.ok_or_else(Problem::not_found)?;
     let history = store::history(&mut tx, id).await?;
     Ok(Json(StockUnitDetail { unit, history }))
 }
 
-/// Removes this unit from the stock, unless an instance has claimed or occupies it. The operation succeeds when the unit is gone
-/// from the cluster. While the unit is being removed, a repetition returns that operation; afterwards there is no such unit.
+/// Removes this unit from the stock, unless an instance has claimed or occupies it. The operation succeeds when the
+/// unit is gone from the cluster. While the unit is being removed, a repeated call returns that operation; afterwards
+/// it returns 404.
 #[utoipa::path(delete, path = "/v1/stock-units/{id}", tag = "stock",
     params(("id" = UnitId, Path, description = "Unit id"), IdempotencyKey),
     responses((status = 202, description = "Accepted; follow the operation", body = Operation)),
@@ -111,13 +119,14 @@ async fn get_stock_unit(
     ]))),
 )]
 async fn remove_stock_unit(
-    State(state): State<AppState>,
+    State(db): State<Db>,
+    State(config): State<Arc<StockConfig>>,
     Admin(admin): Admin,
     key: IdempotencyKey,
     Path(id): Path<UnitId>,
 ) -> Result<Reply, Problem> {
-    key.once(state.db.admin().await?, admin.user, &(), async |conn| {
-        accepted(&removal::remove(conn, &state.config, id).await?)
+    key.once(db.admin().await?, admin.user, &(), async |conn| {
+        accepted(&removal::remove(conn, &config, id).await?)
     })
     .await
 }

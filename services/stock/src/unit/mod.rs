@@ -13,4 +13,20 @@ mod removal;
 pub(crate) mod store;
 pub(crate) mod watch;
 
+use std::sync::Arc;
+
+use crds::Clusters;
+use db::Db;
+
+use crate::{config::StockConfig, metrics::StockMetrics};
+
 pub use model::{Holder, PastHolder, StockUnit, StockUnitDetail, UnitState, UnitStatus};
+
+/// The parts of the workers that compare units with their clusters. Clones share them.
+#[derive(Clone)]
+pub(crate) struct Parts {
+    pub(crate) db: Db,
+    pub(crate) clusters: Clusters,
+    pub(crate) config: Arc<StockConfig>,
+    pub(crate) metrics: StockMetrics,
+}

@@ -5,7 +5,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{datacenter::DatacenterRef, gpu_spec::GpuSpecRef, reason::UnitReason};
+use crate::reason::UnitReason;
+use stock_api::{DatacenterRef, GpuSpecRef};
 
 /// State of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]

@@ -6,12 +6,10 @@ use crds::{
 };
 use ids::UnitId;
 use kube::{ResourceExt, core::ObjectMeta};
+use stock_api::{Allocation, GpuSpec};
 
 use super::model::UnitStatus;
-use crate::{
-    gpu_spec::{Allocation, GpuSpec},
-    reason::UnitReason,
-};
+use crate::reason::UnitReason;
 
 /// Returns the label selector of this service's units.
 pub(crate) fn selector() -> String {
@@ -43,7 +41,7 @@ pub(crate) fn desired(unit: UnitId, spec: &GpuSpec, datacenter: &str) -> GpuUnit
             gpu: Gpu {
                 model: spec.gpu_model.clone(),
                 count: spec.gpu_count.into(),
-                allocation: spec.allocation.clone().into(),
+                allocation: allocation(spec.allocation.clone()),
             },
             node_selector: spec.node_selector.clone(),
             datacenter: datacenter.to_owned(),
@@ -60,15 +58,14 @@ pub(crate) fn altered(object: &GpuUnit, desired: &GpuUnit) -> bool {
     ours != desired.spec || !labelled
 }
 
-impl From<Allocation> for crds::Allocation {
-    fn from(allocation: Allocation) -> Self {
-        match allocation {
-            Allocation::Device { resource } => Self::Device { resource },
-            Allocation::Mig { resource } => Self::Mig { resource },
-            Allocation::TimeSlice { resource } => Self::TimeSlice { resource },
-            Allocation::Hami { memory_mib, cores } => Self::Hami { memory_mib, cores },
-            Allocation::Dra { device_class, selectors } => Self::Dra { device_class, selectors },
-        }
+/// How the cluster writes the allocation.
+fn allocation(allocation: Allocation) -> crds::Allocation {
+    match allocation {
+        Allocation::Device { resource } => crds::Allocation::Device { resource },
+        Allocation::Mig { resource } => crds::Allocation::Mig { resource },
+        Allocation::TimeSlice { resource } => crds::Allocation::TimeSlice { resource },
+        Allocation::Hami { memory_mib, cores } => crds::Allocation::Hami { memory_mib, cores },
+        Allocation::Dra { device_class, selectors } => crds::Allocation::Dra { device_class, selectors },
     }
 }
 

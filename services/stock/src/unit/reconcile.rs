@@ -4,6 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use anyhow::Context;
+use batch::{BatchWork, Batcher};
 use crds::{ClusterError, GpuUnit, names::MANAGER_STOCK};
 use db::{
     Db,
@@ -14,47 +15,43 @@ use kube::{
     Api,
     api::{DeleteParams, Patch, PatchParams},
 };
-use service::{Process, Tracer};
+use service::{Process, Task, Tracer};
 use traces::SpanKind;
 
 use super::{
+    Parts,
     cluster_store::{self, Delay, Work},
     model::UnitState,
     object,
     store::QUEUE,
 };
-use crate::{
-    AppState,
-    batch::{BatchWork, Batcher},
-    operation,
-    reason::UnitReason,
-};
+use crate::{operation, reason::UnitReason};
 
 /// When to check whether an object that is being deleted is gone, in case the watch misses the deletion.
 const RECHECK: Duration = Duration::from_secs(1);
-/// Results that share one transaction, at most.
+/// Maximum number of results that share one transaction.
 const MAX_BATCH: usize = 64;
 
-/// Starts the workers `stock.units.queue` and `stock.units.listen`.
-pub(crate) fn start(state: &AppState, process: &Process) {
-    let settings = state.config.queue(state.clusters.names().count());
-    let queue = Queue::new(&state.db, QUEUE, settings, &process.metrics);
-    let results = Batcher::new(Results { db: state.db.clone() }, MAX_BATCH, 1);
-    let reconciler = Reconciler { state: state.clone(), results, tracer: process.tracer.clone() };
-    queue.start(&process.workers, "stock.units", move |leased| {
+/// The tasks of the queue of units.
+pub(crate) fn tasks(parts: &Parts, process: &Process) -> [Task; 2] {
+    let settings = parts.config.queue(parts.clusters.names().count());
+    let queue = Queue::new(&parts.db, QUEUE, settings, &process.metrics);
+    let results = Batcher::new(Results { db: parts.db.clone() }, MAX_BATCH, 1);
+    let reconciler = Reconciler { parts: parts.clone(), results, tracer: process.tracer.clone() };
+    queue.tasks("units", move |leased| {
         let reconciler = reconciler.clone();
         async move { Box::pin(reconciler.reconcile(leased)).await }
-    });
+    })
 }
 
 #[derive(Clone)]
 struct Reconciler {
-    state: AppState,
+    parts: Parts,
     results: Batcher<Results>,
     tracer: Tracer,
 }
 
-/// What a call to the cluster has shown.
+/// The result of a call to the cluster.
 enum Actual {
     /// The object exists as desired.
     Exists,
@@ -64,7 +61,7 @@ enum Actual {
     Gone,
 }
 
-/// Why a cluster did not do what it was asked.
+/// Errors of a cluster.
 struct Refusal {
     reason: UnitReason,
     message: String,
@@ -73,7 +70,7 @@ struct Refusal {
 impl Reconciler {
     async fn reconcile(&self, leased: Leased<UnitId>) -> anyhow::Result<Outcome> {
         let unit = leased.key;
-        let mut tx = self.state.db.worker().await?;
+        let mut tx = self.parts.db.worker().await?;
         let Some(work) = cluster_store::find_work(&mut tx, unit).await? else { return Ok(Outcome::Done) };
         let request = match self.tracer.is_on() {
             true => operation::store::open_trace(&mut tx, unit).await?,
@@ -87,7 +84,7 @@ impl Reconciler {
 
     async fn carry_out(&self, leased: Leased<UnitId>, work: &Work) -> anyhow::Result<Outcome> {
         let unit = leased.key;
-        let applied = tokio::time::timeout(self.state.config.cluster_timeout(), self.apply(unit, work)).await;
+        let applied = tokio::time::timeout(self.parts.config.cluster_timeout(), self.apply(unit, work)).await;
         match applied.unwrap_or_else(|_| Err(unreachable("The cluster does not answer."))) {
             Ok(Actual::Exists) => {
                 self.record(Event::Made(leased)).await?;
@@ -116,7 +113,7 @@ impl Reconciler {
 
     /// Applies or deletes the unit's object.
     async fn apply(&self, unit: UnitId, work: &Work) -> Result<Actual, Refusal> {
-        let client = self.state.clusters.client(&work.cluster).await.map_err(|error| match error {
+        let client = self.parts.clusters.client(&work.cluster).await.map_err(|error| match error {
             ClusterError::Unknown(name) => Refusal {
                 reason: UnitReason::ClusterUnknown,
                 message: format!("No cluster {name:?} is configured."),
@@ -168,7 +165,7 @@ enum Event {
     Removed(UnitId),
     /// The object is being deleted.
     Terminating(UnitId),
-    /// The cluster did not do what it was asked.
+    /// The cluster did not carry out the call.
     Delayed(Delay),
 }
 
@@ -182,7 +179,7 @@ impl Event {
     }
 }
 
-/// Records results that come together in one transaction: additions have thousands of units.
+/// Records results that arrive together in one transaction: additions have thousands of units.
 struct Results {
     db: Db,
 }

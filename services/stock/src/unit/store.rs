@@ -3,9 +3,10 @@
 use db::queue::Table;
 use ids::{DatacenterId, GpuSpecId, InstanceId, TenantId, UnitId};
 use sqlx::{Connection, PgConnection};
+use stock_api::{DatacenterRef, GpuSpecRef};
 
 use super::model::{Holder, PastHolder, StockUnit, UnitState};
-use crate::{datacenter::DatacenterRef, gpu_spec::GpuSpecRef, reason::UnitReason};
+use crate::reason::UnitReason;
 
 /// Units as a queue: those that need a reconcile with their cluster.
 pub(crate) const QUEUE: Table = Table {
@@ -166,8 +167,8 @@ pub(crate) async fn insert(
     QUEUE.notify(conn).await
 }
 
-/// Takes those of these units out of stock that the cluster has not got, and enqueues them for deletion: what is being
-/// created at this moment is deleted again.
+/// Withdraws those of these units that are not in the cluster, and enqueues them for deletion: objects that are being
+/// created at the same time are deleted again.
 pub(crate) async fn withdraw(conn: &mut PgConnection, units: &[UnitId]) -> sqlx::Result<()> {
     let withdrawn = sqlx::query!(
         "update units set state = 'removing', since = now(), wake_at = now(), failures = 0, reason = null, message = null

@@ -14,43 +14,39 @@ use kube::{
     Api, ResourceExt,
     runtime::{WatchStreamExt, watcher, watcher::Event},
 };
-use service::Workers;
+use service::{Duty, Task};
 
 use super::{
+    Parts,
     cluster_store::{self, MissingObject},
     object::{self, Observation},
 };
-use crate::{
-    AppState,
-    repair::{self, Finding, RepairKind},
-};
+use crate::repair::{self, Finding, RepairKind};
 
-/// Events that are recorded in one transaction, at most.
+/// Maximum number of events that are recorded in one transaction.
 const MAX_BATCH: usize = 500;
 /// Failures in a row after which the cluster's credentials are read again.
 const MAX_FAILURES: u32 = 3;
 /// Pause before the cluster or the database is tried again.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Starts the worker `stock.watch.<cluster>`.
-pub(crate) fn start(state: &AppState, workers: &Workers, cluster: &str) {
-    let (state, cluster) = (state.clone(), cluster.to_owned());
-    workers.spawn(format!("stock.watch.{cluster}"), move |stop| {
-        let (state, cluster) = (state.clone(), cluster.clone());
-        async move {
-            stop.run_until_cancelled(watch(&state, &cluster)).await;
-            Ok(())
-        }
-    });
+/// The task that watches a cluster.
+pub(crate) fn task(parts: &Parts, cluster: &str) -> Task {
+    let parts = (parts.clone(), cluster.to_owned());
+    Task::new("units", Duty::Follow, &parts, |(parts, cluster)| async move {
+        watch(&parts, &cluster).await;
+        Ok(())
+    })
+    .of_cluster(cluster)
 }
 
 /// Watches the cluster. Never returns.
-async fn watch(state: &AppState, cluster: &str) {
+async fn watch(parts: &Parts, cluster: &str) {
     loop {
-        match state.clusters.client(cluster).await {
+        match parts.clusters.client(cluster).await {
             Ok(client) => {
-                record_events(state, cluster, Api::all(client)).await;
-                state.clusters.forget(cluster);
+                record_events(parts, cluster, Api::all(client)).await;
+                parts.clusters.forget(cluster);
             }
             Err(error) => {
                 tracing::debug!(cluster, error = %ErrorChain(&error), "cluster cannot be watched yet");
@@ -61,7 +57,7 @@ async fn watch(state: &AppState, cluster: &str) {
 }
 
 /// Records events until the cluster has failed several times in a row.
-async fn record_events(state: &AppState, cluster: &str, units: Api<GpuUnit>) {
+async fn record_events(parts: &Parts, cluster: &str, units: Api<GpuUnit>) {
     let config = watcher::Config::default().labels(&object::selector());
     let mut events = watcher(units, config).default_backoff().ready_chunks(MAX_BATCH).boxed();
     let mut failures = 0;
@@ -82,7 +78,7 @@ async fn record_events(state: &AppState, cluster: &str, units: Api<GpuUnit>) {
             }
         }
         // a watch does not repeat an event
-        while let Err(error) = record(state, cluster, &batch).await {
+        while let Err(error) = record(parts, cluster, &batch).await {
             tracing::warn!(cluster, error = %ErrorChain(&error), "cannot record events; retrying");
             tokio::time::sleep(RETRY).await;
         }
@@ -119,12 +115,12 @@ impl Batch {
     }
 }
 
-async fn record(state: &AppState, cluster: &str, batch: &Batch) -> sqlx::Result<()> {
+async fn record(parts: &Parts, cluster: &str, batch: &Batch) -> sqlx::Result<()> {
     if batch.observed.is_empty() && batch.deleted.is_empty() {
         return Ok(());
     }
     let observations: Vec<Observation> = batch.observed.values().cloned().collect();
-    let mut tx = state.db.worker().await?;
+    let mut tx = parts.db.worker().await?;
     cluster_store::record_observations(&mut tx, &observations).await?;
     let mut missing = Vec::new();
     if !batch.deleted.is_empty() {
@@ -142,7 +138,7 @@ async fn record(state: &AppState, cluster: &str, batch: &Batch) -> sqlx::Result<
     tx.commit().await?;
     for unit in &missing {
         tracing::warn!(cluster, unit.id = %unit, "object of a unit was deleted in the cluster");
-        state.metrics.repaired(RepairKind::ObjectMissing.as_str());
+        parts.metrics.repaired(RepairKind::ObjectMissing.as_str());
     }
     Ok(())
 }

@@ -31,7 +31,7 @@ async fn a_cluster_that_goes_away_degrades_the_service() {
     assert!(dependency(&report, "postgres")["latency_ms"].as_f64().unwrap() > 0.0, "{report}");
     assert!(report["queues"].as_array().unwrap().iter().any(|queue| queue["name"] == "units"), "{report}");
     let workers = report["workers"].as_array().unwrap();
-    assert!(workers.iter().any(|worker| worker["name"] == "stock.silence.main"), "{report}");
+    assert!(workers.iter().any(|worker| worker["name"] == "stock.silence.follow.main"), "{report}");
 
     answers.store(false, Ordering::SeqCst);
     let report = eventually("it is degraded", async || {

@@ -102,7 +102,7 @@ impl Cluster {
         self.units.list(&ListParams::default()).await.unwrap().items
     }
 
-    /// The objects, once there are so many.
+    /// The objects, once there are this many.
     pub(crate) async fn until(&self, count: usize) -> Vec<GpuUnit> {
         eventually("there are so many objects", async || {
             let all = self.all().await;

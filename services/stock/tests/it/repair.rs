@@ -161,8 +161,10 @@ async fn an_object_that_cannot_be_deleted_does_not_stop_other_repairs() {
     cluster.units.create(&PostParams::default(), &stray.unwrap()).await.unwrap();
     world.units("a", "uk-1", 1).await;
     repaired(&replica, "object_missing").await;
-    let finished = "select count(*) from stock.comparisons where finished_at is not null";
-    eventually("a comparison comes to its end", async || (world.count(finished).await == 1).then_some(()))
+    let begun =
+        "select extract(epoch from until)::bigint from stock.leases where name = 'comparison of main'";
+    let before = world.count(begun).await;
+    eventually("the next comparison begins", async || (world.count(begun).await > before).then_some(()))
         .await;
     assert_eq!(world.count("select count(*) from stock.repairs where kind = 'object_orphaned'").await, 0);
     assert_eq!(cluster.until(2).await.len(), 2);

@@ -21,22 +21,22 @@ async fn the_service_works_after_a_panic_in_each_worker() {
     assert_eq!(
         names,
         [
-            "stock.audit",
-            "stock.capacity",
-            "stock.clean_up",
-            "stock.compare.main",
-            "stock.counts",
-            "stock.events",
-            "stock.events.clean_up",
-            "stock.grants.listen",
-            "stock.hold_back",
-            "stock.queue.heal",
-            "stock.revocations",
-            "stock.settle",
-            "stock.silence.main",
-            "stock.units.listen",
-            "stock.units.queue",
-            "stock.watch.main",
+            "stock.audit.retention",
+            "stock.capacity.housekeeping",
+            "stock.comparison.reconcile.main",
+            "stock.counts.reconcile",
+            "stock.events.follow",
+            "stock.events.retention",
+            "stock.grants.follow",
+            "stock.hold_back.reconcile",
+            "stock.operations.reconcile",
+            "stock.queue.reconcile",
+            "stock.records.retention",
+            "stock.revocations.follow",
+            "stock.silence.follow.main",
+            "stock.units.follow",
+            "stock.units.follow.main",
+            "stock.units.reconcile",
         ]
     );
     for name in &names {
@@ -50,11 +50,11 @@ async fn the_service_works_after_a_panic_in_each_worker() {
     let spec_id = replica.spec("a", "1").await;
     let _ = replica.datacenter("uk-1").await;
     let holding = cluster.hold_all();
-    // stock.units.*, stock.watch.main, stock.settle
+    // stock.units.*, stock.operations.reconcile
     let addition = replica.add("a", "uk-1", 3).await;
     assert_eq!(replica.ended(&addition).await["state"], "succeeded");
     let _ = replica.claim(&instance(), &spec_id).await.expect(201);
-    // stock.compare.main
+    // stock.comparison.reconcile.main
     let altered = cluster.all().await[0].name_any();
     let patch = kube::api::Patch::Merge(json!({ "spec": { "resources": { "cpu": "1" } } }));
     cluster.units.patch(&altered, &kube::api::PatchParams::default(), &patch).await.unwrap();
@@ -63,7 +63,7 @@ async fn the_service_works_after_a_panic_in_each_worker() {
         (object.spec.resources.cpu == "4000m").then_some(())
     })
     .await;
-    // stock.counts
+    // stock.counts.reconcile
     world.sql("update stock.stock_counts set available = available + 5").await;
     replica.until_numbers([2, 0, 1, 3]).await;
     drop(holding);
@@ -117,7 +117,7 @@ async fn a_poison_unit_does_not_stop_others() {
     .await;
     let refused = "select count(*) from stock.units where reason = 'cluster_refused'";
     assert_eq!(world.count(refused).await, 1);
-    assert_eq!(replica.process.workers.status("stock.units.queue"), Some((true, 0)));
+    assert_eq!(replica.process.workers.status("stock.units.reconcile"), Some((true, 0)));
     // nothing of the poison is kept: mended, the units are created
     world
         .sql(

@@ -2,8 +2,12 @@
 //! an Idempotency-Key.
 
 use api::{Json, Path, Problem, ProblemType, audit, openapi::OpenApiRouter};
-use auth::Caller;
-use axum::{extract::State, http::StatusCode};
+use auth::{Caller, HasAuth};
+use axum::{
+    extract::{FromRef, State},
+    http::StatusCode,
+};
+use db::Db;
 use ids::{InstanceId, StorageId, TenantId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -11,13 +15,14 @@ use utoipa_axum::routes;
 
 use super::store;
 use crate::{
-    error::Error,
-    state::AppState,
     storage::{self, AttachmentMode},
     storage_spec::Kind,
 };
 
-pub(crate) fn routes() -> OpenApiRouter<AppState> {
+pub(crate) fn routes<S: HasAuth>() -> OpenApiRouter<S>
+where
+    Db: FromRef<S>,
+{
     OpenApiRouter::new().routes(routes!(put_attachment, delete_attachment))
 }
 
@@ -55,15 +60,15 @@ struct Attachment {
     extensions(("x-problems" = json!([ProblemType::StorageNotAvailable])))
 )]
 async fn put_attachment(
-    State(state): State<AppState>,
+    State(db): State<Db>,
     caller: Caller,
     audit: audit::Request,
     Path((id, instance)): Path<(StorageId, InstanceId)>,
     Json(request): Json<AttachRequest>,
 ) -> Result<Json<Attachment>, Problem> {
     caller.acts_for(request.tenant_id)?;
-    let mut tx = state.db.tenant(request.tenant_id).await?;
-    let storage = storage::lock(&mut tx, request.tenant_id, id).await?.ok_or(Error::NotFound)?;
+    let mut tx = db.tenant(request.tenant_id).await?;
+    let storage = storage::lock(&mut tx, request.tenant_id, id).await?.ok_or_else(Problem::not_found)?;
     storage.check_attachable()?;
     if store::put(&mut tx, request.tenant_id, id, instance, request.mode).await? {
         audit.record(&mut tx, StatusCode::OK, None, &request).await?;
@@ -85,13 +90,13 @@ async fn put_attachment(
     responses((status = 204, description = "The storage is not attached to the instance"))
 )]
 async fn delete_attachment(
-    State(state): State<AppState>,
+    State(db): State<Db>,
     caller: Caller,
     audit: audit::Request,
     Path((id, instance)): Path<(StorageId, InstanceId)>,
 ) -> Result<StatusCode, Problem> {
     // the call names no tenant
-    let mut tx = state.db.worker().await?;
+    let mut tx = db.worker().await?;
     if let Some(tenant) = store::delete(&mut tx, id, instance).await?
         && caller.acts_for(tenant).is_ok()
     {

@@ -3,8 +3,12 @@
 use api::{
     IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply, openapi::OpenApiRouter,
 };
-use auth::Member;
-use axum::{extract::State, http::StatusCode};
+use auth::{HasAuth, Member};
+use axum::{
+    extract::{FromRef, State},
+    http::StatusCode,
+};
+use db::Db;
 use ids::StorageId;
 use serde_json::json;
 use utoipa_axum::routes;
@@ -15,30 +19,28 @@ use super::{
     store,
 };
 use crate::{
-    error::Error,
-    object_store::{CREDENTIAL_PREFIX, KeyPair, ObjectStore},
-    state::AppState,
+    object_store::{CREDENTIAL_PREFIX, KeyPair, OptionalObjectStore},
     storage,
 };
 
-pub(crate) fn routes() -> OpenApiRouter<AppState> {
+pub(crate) fn routes<S: HasAuth>() -> OpenApiRouter<S>
+where
+    Db: FromRef<S>,
+    OptionalObjectStore: FromRef<S>,
+{
     OpenApiRouter::new()
         .routes(routes!(list_storage_credentials, create_storage_credential))
         .routes(routes!(delete_storage_credential))
         .routes(routes!(take_over_storage_credential))
 }
 
-fn object_store(state: &AppState) -> Result<&ObjectStore, Error> {
-    state.object_store.as_ref().ok_or(Error::NoObjectStore)
-}
-
 /// Creates an access key for a bucket.
 ///
-/// Only the response to the first request has the secret: a replay with the same Idempotency-Key is answered
-/// without it. If the response was lost, delete the key and create another one. A key opens all buckets of the
-/// tenant. It ends with its maker: when the user is removed from the tenant, disabled or becomes a viewer, or the API key with
-/// which it was created is deleted or expires. An owner may take it over before. An API key whose requests are limited creates none:
-/// those to the object store are not counted.
+/// The secret is returned once: a replayed request returns none. If the response was lost, delete the key and create
+/// another one. A key opens all buckets of the tenant. It ends with its maker: when the user is removed from the
+/// tenant, disabled or becomes a viewer, or the API key with which it was created is deleted or expires. An owner can
+/// take it over before that. An API key with a limit of requests cannot create access keys, since requests to the
+/// object store are not counted.
 #[utoipa::path(
     post, path = "/v1/storages/{id}/credentials", operation_id = "create_storage_credential",
     tag = "storages",
@@ -54,17 +56,18 @@ fn object_store(state: &AppState) -> Result<&ObjectStore, Error> {
     ])))
 )]
 async fn create_storage_credential(
-    State(state): State<AppState>,
+    State(db): State<Db>,
+    State(objects): State<OptionalObjectStore>,
     member: Member,
     Path(id): Path<StorageId>,
     key: IdempotencyKey,
 ) -> Result<Reply, Problem> {
     member.writer()?;
-    let (tenant, objects) = (member.tenant, object_store(&state)?);
+    let (tenant, objects) = (member.tenant, objects.get()?);
     let pair = KeyPair::random(CREDENTIAL_PREFIX);
     let mut replayed = true;
     let reply = key
-        .once(state.db.tenant(tenant).await?, tenant, &(), async |tx| {
+        .once(db.tenant(tenant).await?, tenant, &(), async |tx| {
             let bucket = issue::reserve(tx, tenant, id, &pair.access, &member.principal).await?;
             replayed = false;
             let body = NewCredential {
@@ -81,7 +84,7 @@ async fn create_storage_credential(
         return Ok(reply);
     }
     let reserved = Reserved { tenant, storage: id, pair: &pair, idempotency_key: key.as_str() };
-    reserved.create(&state, objects).await?;
+    reserved.create(&db, objects).await?;
     Ok(reply.once_only(json!({ "secret_access_key": pair.secret })))
 }
 
@@ -93,20 +96,20 @@ async fn create_storage_credential(
     responses((status = 200, description = "A page", body = Page<Credential>))
 )]
 async fn list_storage_credentials(
-    State(state): State<AppState>,
+    State(db): State<Db>,
     member: Member,
     Path(id): Path<StorageId>,
     Query(params): Query<PageParams>,
 ) -> Result<Json<Page<Credential>>, Problem> {
     let page = params.request()?;
-    let mut tx = state.db.tenant(member.tenant).await?;
-    storage::find(&mut tx, member.tenant, id).await?.ok_or(Error::NotFound)?;
+    let mut tx = db.tenant(member.tenant).await?;
+    storage::find(&mut tx, member.tenant, id).await?.ok_or_else(Problem::not_found)?;
     let credentials = store::list(&mut tx, member.tenant, id, page.after.as_ref(), page.rows()).await?;
     Ok(Json(page.page(credentials, |one| (one.created_at, one.access_key_id.clone()))))
 }
 
-/// Takes an access key over: the caller, an owner, becomes its maker, and it ends with the caller's rights. Whoever knows its
-/// secret can still use it; create another one if somebody should not.
+/// Takes over an access key: the caller, an owner, becomes its maker, and it ends with the caller's rights. Everyone
+/// who knows its secret can still use it; to prevent that, replace it by a new one.
 #[utoipa::path(
     post, path = "/v1/storages/{id}/credentials/{access_key_id}/take-over",
     operation_id = "take_over_storage_credential", tag = "storages",
@@ -119,16 +122,16 @@ async fn list_storage_credentials(
     extensions(("x-problems" = json!([ProblemType::ApiKeyLimited]))),
 )]
 async fn take_over_storage_credential(
-    State(state): State<AppState>,
+    State(db): State<Db>,
     member: Member,
     Path((id, access)): Path<(StorageId, String)>,
     key: IdempotencyKey,
 ) -> Result<Reply, Problem> {
     member.owner()?;
     let tenant = member.tenant;
-    key.once(state.db.tenant(tenant).await?, tenant, &(), async |tx| {
+    key.once(db.tenant(tenant).await?, tenant, &(), async |tx| {
         let taken = store::take_over(tx, tenant, id, &access, &member.principal).await?;
-        Reply::json(StatusCode::OK, &taken.ok_or(Error::NotFound)?)
+        Reply::json(StatusCode::OK, &taken.ok_or_else(Problem::not_found)?)
     })
     .await
 }
@@ -146,19 +149,20 @@ async fn take_over_storage_credential(
     extensions(("x-problems" = json!([ProblemType::NoObjectStore])))
 )]
 async fn delete_storage_credential(
-    State(state): State<AppState>,
+    State(db): State<Db>,
+    State(objects): State<OptionalObjectStore>,
     member: Member,
     Path((id, access)): Path<(StorageId, String)>,
     key: IdempotencyKey,
 ) -> Result<Reply, Problem> {
     member.writer()?;
-    let (tenant, objects) = (member.tenant, object_store(&state)?);
+    let (tenant, objects) = (member.tenant, objects.get()?);
     let reply = key
-        .once(state.db.tenant(tenant).await?, tenant, &(), async |tx| {
+        .once(db.tenant(tenant).await?, tenant, &(), async |tx| {
             issue::revoke(tx, tenant, id, &access).await?;
             Ok(Reply::no_content())
         })
         .await?;
-    issue::remove(&state, objects, tenant, &access).await?;
+    issue::remove(&db, objects, tenant, &access).await?;
     Ok(reply)
 }

@@ -1,22 +1,19 @@
 //! Issuing and revoking access keys. A key is recorded before the object store gets it, so that one whose creation
 //! is interrupted is known, and removed by the reconciler.
 
-use api::ErrorChain;
+use api::{ErrorChain, Problem, ProblemType};
 use auth::Principal;
+use db::Db;
 use ids::{StorageId, TenantId};
 use sqlx::PgConnection;
 
 use super::store;
 use crate::{
-    error::Error,
     object_store::{KeyPair, ObjectStore, user_of},
-    state::AppState,
     storage::{self, QUEUE, Storage},
-    storage_spec::Kind,
-    tenant,
 };
 
-/// Keys of one storage, at most.
+/// Maximum number of keys of one storage.
 const MOST_KEYS: i64 = 50;
 
 /// Records a key that is about to be created, and returns its bucket.
@@ -26,15 +23,16 @@ pub(super) async fn reserve(
     id: StorageId,
     access: &str,
     by: &Principal,
-) -> Result<Storage, Error> {
-    tenant::check_active(conn, owner).await?;
-    let bucket = storage::lock(conn, owner, id).await?.ok_or(Error::NotFound)?;
-    if bucket.kind != Kind::Bucket {
-        return Err(Error::NotABucket);
-    }
+) -> Result<Storage, Problem> {
+    tenants::check_active(conn, owner).await?;
+    let bucket = storage::lock(conn, owner, id).await?.ok_or_else(Problem::not_found)?;
+    bucket.check_bucket()?;
     bucket.check_usable()?;
     if store::count(conn, id).await? >= MOST_KEYS {
-        return Err(Error::TooManyCredentials(MOST_KEYS));
+        return Err(Problem::new(
+            ProblemType::TooManyCredentials,
+            format!("A storage has at most {MOST_KEYS} credentials."),
+        ));
     }
     store::insert(conn, owner, id, access, by).await?;
     Ok(bucket)
@@ -51,13 +49,13 @@ pub(super) struct Reserved<'a> {
 
 impl Reserved<'_> {
     /// Creates the key in the object store.
-    pub(super) async fn create(&self, state: &AppState, objects: &ObjectStore) -> Result<(), Error> {
+    pub(super) async fn create(&self, db: &Db, objects: &ObjectStore) -> Result<(), Problem> {
         let user = user_of(self.tenant);
         if let Err(error) = objects.put_key(&user, self.pair).await {
-            self.cancel(state).await?;
+            self.cancel(db).await?;
             return Err(error.into());
         }
-        let mut tx = state.db.tenant(self.tenant).await?;
+        let mut tx = db.tenant(self.tenant).await?;
         let active = store::activate(&mut tx, self.tenant, &self.pair.access).await?;
         tx.commit().await?;
         if active {
@@ -67,11 +65,11 @@ impl Reserved<'_> {
         if let Err(error) = objects.remove_key(&user, &self.pair.access).await {
             tracing::warn!(storage.id = %self.storage, error = %ErrorChain(&error), "cannot remove a key yet");
         }
-        Err(Error::Deleting)
+        Err(storage::Error::Deleting.into())
     }
 
-    async fn cancel(&self, state: &AppState) -> sqlx::Result<()> {
-        let mut tx = state.db.tenant(self.tenant).await?;
+    async fn cancel(&self, db: &Db) -> sqlx::Result<()> {
+        let mut tx = db.tenant(self.tenant).await?;
         store::mark_removing(&mut tx, self.tenant, self.storage, &self.pair.access).await?;
         store::free_idempotency_key(&mut tx, &self.tenant.to_string(), self.idempotency_key).await?;
         QUEUE.enqueue(&mut tx, &[self.storage]).await?;
@@ -85,25 +83,25 @@ pub(super) async fn revoke(
     tenant: TenantId,
     id: StorageId,
     access: &str,
-) -> Result<(), Error> {
+) -> Result<(), Problem> {
     if !store::mark_removing(conn, tenant, id, access).await? {
-        return Err(Error::NotFound);
+        return Err(Problem::not_found());
     }
     Ok(QUEUE.enqueue(conn, &[id]).await?)
 }
 
 /// Removes a revoked key at once. If that fails, the reconciler does it.
 pub(super) async fn remove(
-    state: &AppState,
+    db: &Db,
     objects: &ObjectStore,
     tenant: TenantId,
     access: &str,
-) -> Result<(), Error> {
+) -> Result<(), Problem> {
     if let Err(error) = objects.remove_key(&user_of(tenant), access).await {
         tracing::warn!(tenant.id = %tenant, error = %ErrorChain(&error), "cannot remove a key yet");
         return Ok(());
     }
-    let mut tx = state.db.tenant(tenant).await?;
+    let mut tx = db.tenant(tenant).await?;
     store::delete(&mut tx, access).await?;
     Ok(tx.commit().await?)
 }

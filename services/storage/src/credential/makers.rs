@@ -1,28 +1,29 @@
-//! Access keys end with their makers. libs/auth finds out whose rights have ended.
+//! Access keys end with their makers. libs/auth finds the makers that have lost their rights.
 
 use anyhow::Context as _;
 use api::audit;
 use auth::{EndedMaker, Made, MadeBy, Whom};
 use axum::http::StatusCode;
+use db::Db;
 use ids::StorageId;
 
 use super::store;
-use crate::{NAME, state::AppState, storage::QUEUE};
+use crate::{NAME, storage::QUEUE};
 
 /// The access keys of all tenants.
 #[derive(Clone)]
-pub(crate) struct Makers(pub(crate) AppState);
+pub(crate) struct Makers(pub(crate) Db);
 
 impl Made for Makers {
     async fn makers(&self, whom: &Whom) -> anyhow::Result<Vec<MadeBy>> {
-        let mut tx = self.0.db.worker().await?;
+        let mut tx = self.0.worker().await?;
         Ok(store::makers(&mut tx, whom).await?)
     }
 
     /// Marks the keys; the reconciler removes them from the object store.
     async fn end(&self, ended: &EndedMaker) -> anyhow::Result<()> {
         let tenant = ended.maker.tenant_id.context("nothing here belongs to a user")?;
-        let mut tx = self.0.db.worker().await?;
+        let mut tx = self.0.worker().await?;
         let keys = store::end(&mut tx, ended).await?;
         let storages: Vec<StorageId> = keys.iter().map(|(storage, _)| *storage).collect();
         QUEUE.enqueue(&mut tx, &storages).await?;

@@ -1,4 +1,4 @@
-//! What a credential is.
+//! Credentials as clients see them.
 
 use ids::{ApiKeyId, UserId};
 use jiff::Timestamp;
@@ -27,10 +27,10 @@ pub(crate) struct Credential {
     pub(crate) access_key_id: String,
     /// Current state.
     pub(crate) state: CredentialState,
-    /// The user who created it, or took it over: it ends with this user's rights in the tenant. Null if it belongs to the
-    /// tenant, as one does whose maker was not recorded.
+    /// The user who created it, or took it over: it ends with this user's rights in the tenant. Null if it belongs to
+    /// the tenant, for example because its maker was not recorded.
     pub(crate) created_by: Option<UserId>,
-    /// The API key with which it was created, with which it ends, or null.
+    /// The API key with which it was created and with which it ends, or null.
     pub(crate) created_by_key: Option<ApiKeyId>,
     /// Time of creation.
     pub(crate) created_at: Timestamp,

@@ -1,9 +1,10 @@
-//! Downloads: files of buckets that other services want on volumes of the same tenant. The reconcile of a volume carries them
-//! out (`reconcile/download.rs`).
+//! Downloads: files of buckets that other services copy onto volumes of the same tenant. The reconcile of a volume
+//! carries them out (`reconcile/download.rs`).
 
 mod http;
 mod model;
 mod store;
+mod view;
 
 pub(crate) use http::routes;
 pub(crate) use model::{Download, DownloadReason, DownloadState, Next, after_failure};

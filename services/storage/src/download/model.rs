@@ -1,4 +1,4 @@
-//! What a download is, and what follows from a failed attempt.
+//! Downloads, and what follows from a failed attempt.
 
 use std::{fmt, time::Duration};
 
@@ -7,7 +7,7 @@ use ids::{DeploymentId, StorageId, TenantId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Attempts of a download, at most.
+/// Maximum number of attempts of a download.
 const MOST_ATTEMPTS: i32 = 6;
 /// Delay after the first failed attempt; it doubles with each further one.
 const FIRST_DELAY: Duration = Duration::from_secs(2);
@@ -23,7 +23,7 @@ pub(crate) enum DownloadState {
     Done,
     /// Given up; nothing was changed on the volume.
     Failed,
-    /// To be forgotten.
+    /// To be deleted.
     Removing,
 }
 
@@ -128,7 +128,7 @@ pub(crate) enum Next {
     GiveUp,
 }
 
-/// What may have passed by itself is repeated, with a fresh address; what the user has to change is not.
+/// Failures that may be temporary are retried, with a new address; failures that the user has to fix are not.
 pub(crate) fn after_failure(attempt: i32, reason: DownloadReason) -> Next {
     let may_pass = matches!(
         reason,

@@ -6,8 +6,8 @@ use ids::{DeploymentId, StorageId, TenantId};
 use sqlx::PgConnection;
 
 use super::{
-    http::{DownloadRequest, DownloadView},
     model::{Download, DownloadReason},
+    view::{DownloadRequest, DownloadView},
 };
 
 /// Returns how far the tenant's download with this content is.
@@ -192,7 +192,7 @@ pub(crate) async fn fail(
     .map(drop)
 }
 
-/// Deletes the row of a download that is to be forgotten.
+/// Deletes the row of a download that is marked for deletion.
 pub(crate) async fn delete_row(conn: &mut PgConnection, id: DeploymentId) -> sqlx::Result<()> {
     sqlx::query!("delete from downloads where id = $1 and state = 'removing'", id as DeploymentId)
         .execute(conn)

@@ -1,23 +1,32 @@
 //! `/v1/storage-events`.
 
 use api::{LastEventId, Problem, ProblemType, Query, openapi::OpenApiRouter};
-use auth::{HasAuth as _, Member};
-use axum::{extract::State, http::HeaderMap, response::Response};
-use events::{Reader, StreamQuery};
+use auth::{AuthState, HasAuth, Member};
+use axum::{
+    extract::{FromRef, State},
+    http::HeaderMap,
+    response::Response,
+};
+use events::{Events, Reader, StreamQuery};
 use service::wants_stream;
+use tokio_util::sync::CancellationToken;
 use utoipa_axum::routes;
 
 use super::{EVENTS, model::StorageEvent};
-use crate::state::AppState;
 
-pub(crate) fn routes() -> OpenApiRouter<AppState> {
+pub(crate) fn routes<S: HasAuth>() -> OpenApiRouter<S>
+where
+    AuthState: FromRef<S>,
+    CancellationToken: FromRef<S>,
+    Events: FromRef<S>,
+{
     OpenApiRouter::new().routes(routes!(follow_storage_events))
 }
 
-/// Follows what happens to the tenant's storages, and to the operations on them.
+/// Streams the events of the tenant's storages, and of the operations on them.
 ///
-/// The response is a stream of server-sent events, oldest first, which goes on until the token expires. Events are kept for a
-/// week. `docs/EVENTS.md` describes order and how to resume.
+/// The response is a stream of server-sent events, oldest first, until the token expires. Events are kept for a week.
+/// `docs/EVENTS.md` describes order and how to resume.
 #[utoipa::path(
     get, path = "/v1/storage-events", operation_id = "follow_storage_events", tag = "storages",
     params(StreamQuery, LastEventId),
@@ -27,7 +36,9 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
     ])))
 )]
 async fn follow_storage_events(
-    State(state): State<AppState>,
+    State(auth): State<AuthState>,
+    State(stop): State<CancellationToken>,
+    State(events): State<Events>,
     member: Member,
     last: LastEventId,
     headers: HeaderMap,
@@ -36,7 +47,6 @@ async fn follow_storage_events(
     if !wants_stream(&headers) {
         return Err(Problem::invalid_field("Accept", "must be `text/event-stream`"));
     }
-    let (verifier, stop) = (&state.auth().verifier, state.stop.clone());
     let view = (Reader::Tenant(member.tenant), EVENTS.table);
-    state.events.stream(verifier, &member.principal, stop, view, (last, query)).await
+    events.stream(&auth.verifier, &member.principal, stop, view, (last, query)).await
 }

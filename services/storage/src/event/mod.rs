@@ -1,4 +1,4 @@
-//! What happens to storages, and to the operations on them. Triggers write the events (`migrations/storage/0012_events.sql`);
+//! Events of storages, and of the operations on them. Triggers write them (`migrations/storage/0004_events.sql`);
 //! `libs/events` streams them.
 
 mod http;

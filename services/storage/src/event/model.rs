@@ -35,7 +35,7 @@ pub(crate) enum StorageEvent {
     Operation(OperationChanged),
 }
 
-/// A storage, as it was then.
+/// A storage at the time of the event.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub(crate) struct StorageSnapshot {
     /// When it happened.

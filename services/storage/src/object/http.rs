@@ -3,21 +3,23 @@
 use std::time::Duration;
 
 use api::{Checks, Json, Path, Problem, ProblemType, Query, audit, openapi::OpenApiRouter};
-use auth::Caller;
-use axum::{extract::State, http::StatusCode};
+use auth::{Caller, HasAuth};
+use axum::{
+    extract::{FromRef, State},
+    http::StatusCode,
+};
+use db::Db;
 use ids::{StorageId, TenantId};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
+use storage_api::{Deletion, Objects, SignedUrl, UrlKind, UrlRequest};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
 
-use super::{bucket, staging};
+use super::{bucket, error::Error, staging};
 use crate::{
-    budget,
-    error::Error,
-    object_store::{Access, Object},
-    state::AppState,
-    storage::{self, ReasonCode, StorageState},
+    object_store::{Access, ObjectStore, OptionalObjectStore},
+    storage::{self, ReasonCode, StorageState, Storages},
 };
 
 /// How long a URL can be used.
@@ -27,7 +29,12 @@ const PREFIX: &str = "jobs/";
 /// Bytes of a name: S3 allows 1,024, of which a staged object needs some for its bucket.
 const MAX_NAME: usize = 900;
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
+pub(super) fn routes<S: HasAuth>() -> OpenApiRouter<S>
+where
+    Db: FromRef<S>,
+    OptionalObjectStore: FromRef<S>,
+    Storages: FromRef<S>,
+{
     OpenApiRouter::new()
         .routes(routes!(put_output_bucket))
         .routes(routes!(create_object_url))
@@ -57,68 +64,27 @@ struct OutputBucket {
     ])))
 )]
 async fn put_output_bucket(
-    State(state): State<AppState>,
+    State(storages): State<Storages>,
+    State(objects): State<OptionalObjectStore>,
     _: Caller,
     audit: audit::Request,
     Path(owner): Path<TenantId>,
 ) -> Result<Json<OutputBucket>, Problem> {
-    let mut tx = state.db.tenant(owner).await?;
+    let mut tx = storages.db.tenant(owner).await?;
     let id = storage::output_bucket_id(owner);
     if let Some(storage) = storage::find(&mut tx, owner, id).await? {
         let reason = storage.phase.reason().map(|reason| reason.code);
         return Ok(Json(OutputBucket { id, state: storage.phase.state(), reason }));
     }
     drop(tx);
-    if state.object_store.is_none() {
-        return Err(Error::NoObjectStore.into());
-    }
-    budget::ask(&state, owner).await?;
-    let mut tx = state.db.tenant(owner).await?;
-    if storage::create_output_bucket(&mut tx, &state.config, owner).await? {
+    objects.get()?;
+    storages.budgets.check(owner).await?;
+    let mut tx = storages.db.tenant(owner).await?;
+    if storage::create_output_bucket(&mut tx, &storages.config, owner).await? {
         audit.record(&mut tx, StatusCode::OK, None, &()).await?;
     }
     tx.commit().await?;
     Ok(Json(OutputBucket { id, state: StorageState::Pending, reason: None }))
-}
-
-/// What a signed URL allows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-enum UrlKind {
-    /// PUT of exactly `bytes` bytes.
-    Upload,
-    /// As `upload`, but the object is out of the tenant's reach until it is delivered.
-    Stage,
-    /// GET as an attachment.
-    Download,
-}
-
-/// A URL to sign.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-struct UrlRequest {
-    /// Owner of the bucket. A bucket of another tenant is not found.
-    tenant_id: TenantId,
-    /// What it allows.
-    kind: UrlKind,
-    /// Name of the object, below `jobs/`.
-    #[schema(example = "jobs/job_0195b0c2/1/0.png")]
-    object: String,
-    /// Media type of the object.
-    #[schema(example = "image/png")]
-    content_type: String,
-    /// Size of the object.
-    #[schema(minimum = 0)]
-    bytes: i64,
-}
-
-/// A URL with a signature.
-#[derive(Debug, Serialize, ToSchema)]
-struct SignedUrl {
-    /// The URL. An upload sends the `content-type` and `content-length` of the request.
-    url: String,
-    /// Until when it can be used.
-    expires_at: Timestamp,
 }
 
 /// Signs a URL for one object of a bucket.
@@ -133,7 +99,8 @@ struct SignedUrl {
     ])))
 )]
 async fn create_object_url(
-    State(state): State<AppState>,
+    State(db): State<Db>,
+    State(objects): State<OptionalObjectStore>,
     _: Caller,
     Path(id): Path<StorageId>,
     Json(request): Json<UrlRequest>,
@@ -145,7 +112,7 @@ async fn create_object_url(
     checks.require(visible, "/content_type", "must be visible ASCII");
     checks.within("/bytes", request.bytes, 0, i64::MAX);
     checks.finish()?;
-    let bucket = bucket::open(&state, request.tenant_id, id).await?;
+    let bucket = bucket::open(&db, objects.get()?, request.tenant_id, id).await?;
     let access = match request.kind {
         UrlKind::Upload | UrlKind::Stage => {
             Access::Upload { content_type: request.content_type, bytes: request.bytes }
@@ -157,30 +124,31 @@ async fn create_object_url(
     };
     let signed = match request.kind {
         UrlKind::Stage => {
-            let (objects, staging) = staging::open(&state).await?;
+            let staging = staging::open(&db, bucket.objects).await?;
             let object = staging::name(id, &request.object);
-            objects.sign_url(&staging.key, &staging.name, &object, access, URL_LIFETIME).await
+            bucket.objects.sign_url(&staging.key, &staging.name, &object, access, URL_LIFETIME).await
         }
         UrlKind::Upload | UrlKind::Download => {
             bucket.objects.sign_url(&bucket.key, &bucket.name, &request.object, access, URL_LIFETIME).await
         }
     };
     let lifetime = SignedDuration::try_from(URL_LIFETIME).unwrap_or_default();
-    Ok(Json(SignedUrl { url: signed.map_err(Error::from)?, expires_at: now() + lifetime }))
+    Ok(Json(SignedUrl { url: signed?, expires_at: now() + lifetime }))
 }
 
 /// Returns an address from which an object of a tenant's bucket can be read for 15 minutes; none if the bucket has no such
 /// object of this size.
 pub(crate) async fn download_url(
-    state: &AppState,
+    db: &Db,
+    objects: &ObjectStore,
     owner: TenantId,
     bucket: StorageId,
     object: &str,
     bytes: i64,
 ) -> Result<Option<String>, Error> {
-    let bucket = bucket::open(state, owner, bucket).await?;
+    let bucket = bucket::open(db, objects, owner, bucket).await?;
     let found = bucket.objects.objects(&bucket.key, &bucket.name, Some(object)).await;
-    let found = found.map_err(bucket::refused)?;
+    let found = found.map_err(Error::of_call)?;
     if !found.iter().any(|one| one.name == object && one.bytes == bytes) {
         return Ok(None);
     }
@@ -216,7 +184,7 @@ impl Below {
         let mut checks = Checks::default();
         check_name(&mut checks, "prefix", &self.prefix);
         checks.require(self.prefix.ends_with('/'), "prefix", "must end in /");
-        checks.finish()
+        Ok(checks.finish()?)
     }
 }
 
@@ -235,14 +203,7 @@ pub(crate) fn check_name(checks: &mut Checks, pointer: &str, name: &str) {
     );
 }
 
-/// Objects of a bucket.
-#[derive(Debug, Serialize, ToSchema)]
-struct Objects {
-    /// The first 1,000, by name.
-    items: Vec<Object>,
-}
-
-/// Returns the objects of a bucket whose names begin with a prefix, 1,000 at most.
+/// Returns the objects of a bucket whose names begin with a prefix, at most 1,000.
 #[utoipa::path(
     get, path = "/internal/v1/buckets/{id}/objects", operation_id = "find_objects", tag = "internal",
     params(("id" = StorageId, Path, description = "Storage id of the bucket"), Below),
@@ -253,25 +214,19 @@ struct Objects {
     ])))
 )]
 async fn find_objects(
-    State(state): State<AppState>,
+    State(db): State<Db>,
+    State(objects): State<OptionalObjectStore>,
     _: Caller,
     Path(id): Path<StorageId>,
     Query(below): Query<Below>,
 ) -> Result<Json<Objects>, Problem> {
     below.check()?;
-    let bucket = bucket::open(&state, below.tenant_id, id).await?;
+    let bucket = bucket::open(&db, objects.get()?, below.tenant_id, id).await?;
     let items = bucket.objects.objects(&bucket.key, &bucket.name, Some(&below.prefix)).await;
-    Ok(Json(Objects { items: items.map_err(bucket::refused)? }))
+    Ok(Json(Objects { items: items.map_err(Error::of_call)? }))
 }
 
-/// How far a deletion is.
-#[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Deletion {
-    /// Whether no such object is left. If not, repeat the call.
-    pub(super) done: bool,
-}
-
-/// Deletes objects of a bucket whose names begin with a prefix. Repeat the call until it is done.
+/// Deletes objects of a bucket whose names begin with a prefix. Repeat the call until `done`.
 #[utoipa::path(
     delete, path = "/internal/v1/buckets/{id}/objects", operation_id = "delete_objects", tag = "internal",
     params(("id" = StorageId, Path, description = "Storage id of the bucket"), Below),
@@ -282,22 +237,23 @@ pub(super) struct Deletion {
     ])))
 )]
 async fn delete_objects(
-    State(state): State<AppState>,
+    State(db): State<Db>,
+    State(objects): State<OptionalObjectStore>,
     _: Caller,
     audit: audit::Request,
     Path(id): Path<StorageId>,
     Query(below): Query<Below>,
 ) -> Result<Json<Deletion>, Problem> {
     below.check()?;
-    let bucket = bucket::open(&state, below.tenant_id, id).await?;
+    let bucket = bucket::open(&db, objects.get()?, below.tenant_id, id).await?;
     let found = bucket.objects.objects(&bucket.key, &bucket.name, Some(&below.prefix)).await;
-    let found = found.map_err(bucket::refused)?;
+    let found = found.map_err(Error::of_call)?;
     if found.is_empty() {
         return Ok(Json(Deletion { done: true }));
     }
     let names: Vec<String> = found.into_iter().map(|object| object.name).collect();
-    bucket.objects.delete_objects(&bucket.key, &bucket.name, &names).await.map_err(bucket::refused)?;
-    let mut tx = state.db.tenant(below.tenant_id).await?;
+    bucket.objects.delete_objects(&bucket.key, &bucket.name, &names).await.map_err(Error::of_call)?;
+    let mut tx = db.tenant(below.tenant_id).await?;
     audit.record(&mut tx, StatusCode::OK, None, &()).await?;
     tx.commit().await?;
     Ok(Json(Deletion { done: false }))

@@ -3,15 +3,26 @@
 
 mod bucket;
 mod delivery;
+mod error;
 mod http;
 mod staging;
 mod store;
 
-use crate::state::AppState;
 use api::openapi::OpenApiRouter;
+use auth::HasAuth;
+use axum::extract::FromRef;
+use db::Db;
 
+use crate::{object_store::OptionalObjectStore, storage::Storages};
+
+pub(crate) use error::Error;
 pub(crate) use http::{check_name, download_url};
 
-pub(crate) fn routes() -> OpenApiRouter<AppState> {
+pub(crate) fn routes<S: HasAuth>() -> OpenApiRouter<S>
+where
+    Db: FromRef<S>,
+    OptionalObjectStore: FromRef<S>,
+    Storages: FromRef<S>,
+{
     http::routes().merge(delivery::routes())
 }

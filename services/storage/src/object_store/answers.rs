@@ -3,34 +3,26 @@
 use std::time::Duration;
 
 use prometheus_client::metrics::gauge::Gauge;
-use service::{Metrics, Process, Round};
+use service::{Duty, Metrics, Process, Round, Task};
 
-use crate::state::AppState;
+use super::OptionalObjectStore;
 
 /// Time between two requests.
 const PERIOD: Duration = Duration::from_secs(5);
 /// How long the object store may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Starts the worker `storage.object_store`, if an object store is configured.
-pub(crate) fn start(state: &AppState, process: &Process) {
-    if state.object_store.is_none() {
-        return;
-    }
-    let answers = register(&process.metrics);
-    let state = state.clone();
-    process.workers.spawn_periodic("storage.object_store", PERIOD, move || {
-        let (state, answers) = (state.clone(), answers.clone());
-        async move {
-            if let Some(store) = &state.object_store {
-                let answered = store.answers(TIMEOUT).await;
-                if answers.set(answered.into()) != i64::from(answered) {
-                    tracing::warn!(answers = answered, "object store stopped answering or answers again");
-                }
-            }
-            Ok(Round::Done)
+/// The task that asks it, if an object store is configured.
+pub(crate) fn task(store: &OptionalObjectStore, process: &Process) -> Option<Task> {
+    store.get().ok()?;
+    let parts = (store.clone(), register(&process.metrics));
+    Some(Task::every("object_store", Duty::Housekeeping, PERIOD, &parts, |(store, answers)| async move {
+        let answered = store.get()?.answers(TIMEOUT).await;
+        if answers.set(answered.into()) != i64::from(answered) {
+            tracing::warn!(answers = answered, "object store stopped answering or answers again");
         }
-    });
+        Ok(Round::Done)
+    }))
 }
 
 /// Registers the gauge.

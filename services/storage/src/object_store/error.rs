@@ -1,6 +1,8 @@
-//! Why the object store did not carry out a call.
+//! Errors of calls to the object store.
 
 use std::fmt;
+
+use api::{Problem, ProblemType};
 
 /// Error of a call.
 #[derive(Debug, thiserror::Error)]
@@ -17,7 +19,27 @@ pub(crate) enum Error {
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// Why a bucket takes no object, until its tenant does something about it.
+/// No object store is configured.
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+#[error("no object store is configured")]
+pub(crate) struct NotConfigured;
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        Self::unavailable("The object store", error)
+    }
+}
+
+impl From<NotConfigured> for Problem {
+    fn from(_: NotConfigured) -> Self {
+        Self::new(
+            ProblemType::NoObjectStore,
+            "Buckets need an object store, and this platform is configured without one.",
+        )
+    }
+}
+
+/// Reasons why a bucket accepts no objects until its tenant fixes the cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Denial {
     /// Its quota is used up, or the object is too large.
@@ -45,7 +67,7 @@ const PASSING: [&str; 12] = [
 ];
 
 impl Error {
-    /// Returns why a bucket refuses an object, if a repetition would be refused, too.
+    /// Returns why a bucket refuses an object, if a retry would be refused, too.
     pub(crate) fn denial(&self) -> Option<Denial> {
         let Self::Refused { status, code } = self else { return None };
         let code = code.to_string();

@@ -10,7 +10,7 @@ mod pages;
 mod s3;
 mod staging;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use ids::TenantId;
 use rand::RngExt as _;
@@ -18,8 +18,8 @@ use tokio::sync::OnceCell;
 
 use crate::config::ObjectStoreConfig;
 
-pub(crate) use error::{Code, Denial, Error};
-pub(crate) use s3::{Access, Object};
+pub(crate) use error::{Code, Denial, Error, NotConfigured};
+pub(crate) use s3::Access;
 pub(crate) use staging::{Staging, Target};
 
 /// Prefix of the access keys with which the platform itself acts for a tenant.
@@ -70,6 +70,20 @@ pub(crate) struct ObjectStore {
     http: reqwest::Client,
     s3: aws_sdk_s3::Client,
     staging: OnceCell<Staging>,
+}
+
+/// The object store, if one is configured. Clones share it.
+#[derive(Clone)]
+pub(crate) struct OptionalObjectStore(Option<Arc<ObjectStore>>);
+
+impl OptionalObjectStore {
+    pub(crate) fn new(config: Option<ObjectStoreConfig>, http: &reqwest::Client) -> Self {
+        Self(config.map(|config| Arc::new(ObjectStore::new(config, http.clone()))))
+    }
+
+    pub(crate) fn get(&self) -> Result<&ObjectStore, NotConfigured> {
+        self.0.as_deref().ok_or(NotConfigured)
+    }
 }
 
 /// Name of the tenant's user.

@@ -4,11 +4,11 @@ use aws_sdk_s3::types::{CorsConfiguration, CorsRule};
 
 use super::{Code, Error, KeyPair, ObjectStore, s3};
 
-/// What the pages do.
+/// The methods of the pages.
 const METHODS: [&str; 3] = ["GET", "HEAD", "PUT"];
-/// What they send that browsers ask for.
+/// The headers of the pages, for preflight requests.
 const HEADER: &str = "content-type";
-/// How long browsers remember the answer, in seconds.
+/// How long browsers cache the answer, in seconds.
 const MAX_AGE: i32 = 3600;
 
 impl ObjectStore {
@@ -45,7 +45,7 @@ impl ObjectStore {
     }
 }
 
-/// Whether a rule lets pages of these origins do what they do.
+/// Whether a rule allows the requests of pages of these origins.
 fn allows(rule: &CorsRule, origins: &[String]) -> bool {
     origins.iter().all(|origin| rule.allowed_origins().contains(origin))
         && METHODS.iter().all(|method| rule.allowed_methods().iter().any(|allowed| allowed == method))

@@ -16,8 +16,7 @@ use aws_sdk_s3::{
 use futures::{StreamExt as _, TryFutureExt as _, TryStreamExt as _, stream};
 use jiff::Timestamp;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
-use serde::Serialize;
-use utoipa::ToSchema;
+use storage_api::BucketObject;
 
 use super::{Code, Error, KeyPair, ObjectStore};
 use crate::config::ObjectStoreConfig;
@@ -42,22 +41,6 @@ pub(super) fn client(config: &ObjectStoreConfig) -> Client {
             .timeout_config(timeouts)
             .build(),
     )
-}
-
-/// An object of a bucket.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-#[schema(as = BucketObject)]
-pub(crate) struct Object {
-    /// Its name.
-    #[schema(example = "jobs/job_0195b0c2/1/0.png")]
-    pub(crate) name: String,
-    /// Its size.
-    pub(crate) bytes: i64,
-    /// Its ETag, with quotes: another one for other content; null if the object store does not tell.
-    #[schema(example = "\"900150983cd24fb0d6963f7d28e17f72\"")]
-    pub(crate) etag: Option<String>,
-    /// When it was written; null if the object store does not tell.
-    pub(crate) written_at: Option<Timestamp>,
 }
 
 /// What a signed URL allows.
@@ -138,14 +121,14 @@ impl ObjectStore {
         key: &KeyPair,
         bucket: &str,
         prefix: Option<&str>,
-    ) -> Result<Vec<Object>, Error> {
+    ) -> Result<Vec<BucketObject>, Error> {
         // unencoded, names with control characters would make the response unreadable
         let call = self.s3.list_objects_v2().bucket(bucket).set_prefix(prefix.map(str::to_owned));
         let call = call.encoding_type(EncodingType::Url).max_keys(1000);
         let page = call.customize().config_override(as_user(key)).send().await.map_err(refused)?;
         let object = |object: &aws_sdk_s3::types::Object| {
             let written_at = object.last_modified();
-            Some(Object {
+            Some(BucketObject {
                 name: decoded(object.key()?)?,
                 bytes: object.size().unwrap_or_default(),
                 etag: object.e_tag().map(str::to_owned),

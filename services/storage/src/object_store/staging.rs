@@ -1,5 +1,5 @@
-//! Objects on their way into buckets of tenants. They lie in a bucket of the platform's own user, which no key of a tenant opens,
-//! and are copied by the object store, as the tenant's user, when they are delivered.
+//! Objects on their way into buckets of tenants. They are in a bucket of the platform's own user, which no key of a
+//! tenant opens, and are copied by the object store, as the tenant's user, when they are delivered.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
@@ -8,7 +8,7 @@ use super::{
     s3::{as_user, refused},
 };
 
-/// What of a name the header of a copy encodes.
+/// The characters of a name that the header of a copy encodes.
 const IN_SOURCE: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 

@@ -1,17 +1,19 @@
 //! Operations over HTTP.
 
 use api::{Json, Operation, Page, PageParams, Path, Problem, Query, openapi::OpenApiRouter};
-use auth::Member;
-use axum::extract::State;
+use auth::{HasAuth, Member};
+use axum::extract::{FromRef, State};
+use db::Db;
 use ids::{OperationId, StorageId};
 use operations::Filter;
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::routes;
 
-use crate::{error::Error, state::AppState};
-
-pub(crate) fn routes() -> OpenApiRouter<AppState> {
+pub(crate) fn routes<S: HasAuth>() -> OpenApiRouter<S>
+where
+    Db: FromRef<S>,
+{
     OpenApiRouter::new().routes(routes!(list_storage_operations)).routes(routes!(get_storage_operation))
 }
 
@@ -35,14 +37,14 @@ struct ListParams {
     responses((status = 200, description = "A page", body = Page<Operation>))
 )]
 async fn list_storage_operations(
-    State(state): State<AppState>,
+    State(db): State<Db>,
     member: Member,
     Query(params): Query<ListParams>,
 ) -> Result<Json<Page<Operation>>, Problem> {
     let page = PageParams { limit: params.limit, cursor: params.cursor }.request()?;
     let target = params.storage_id.map(|storage| storage.to_string());
     let filter = Filter { tenant: Some(member.tenant), target };
-    let mut tx = state.db.tenant(member.tenant).await?;
+    let mut tx = db.tenant(member.tenant).await?;
     let operations = operations::list(&mut tx, &filter, page.after, page.rows()).await?;
     Ok(Json(page.page(operations, |operation| operation.id)))
 }
@@ -55,11 +57,12 @@ async fn list_storage_operations(
     responses((status = 200, description = "The operation", body = Operation))
 )]
 async fn get_storage_operation(
-    State(state): State<AppState>,
+    State(db): State<Db>,
     member: Member,
     Path(id): Path<OperationId>,
 ) -> Result<Json<Operation>, Problem> {
-    let mut tx = state.db.tenant(member.tenant).await?;
-    let operation = operations::find(&mut tx, Some(member.tenant), id).await?.ok_or(Error::NotFound)?;
+    let mut tx = db.tenant(member.tenant).await?;
+    let operation =
+        operations::find(&mut tx, Some(member.tenant), id).await?.ok_or_else(Problem::not_found)?;
     Ok(Json(operation))
 }

@@ -42,7 +42,7 @@ pub(crate) async fn start(
     Ok(operation.id)
 }
 
-/// As [`start`], and cancels the open operations on the storage.
+/// Like [`start`], and cancels the open operations on the storage.
 pub(crate) async fn supersede(
     conn: &mut PgConnection,
     tenant: TenantId,

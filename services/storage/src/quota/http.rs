@@ -5,8 +5,12 @@ use api::{
     openapi::OpenApiRouter,
 };
 use audit::{NewAction, Why};
-use auth::{Admin, Member};
-use axum::{extract::State, http::StatusCode};
+use auth::{Admin, HasAuth, Member};
+use axum::{
+    extract::{FromRef, State},
+    http::StatusCode,
+};
+use db::Db;
 use ids::TenantId;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -16,9 +20,13 @@ use super::{
     model::{EffectiveLimits, Limits, Usage},
     store::{self, Quota},
 };
-use crate::state::AppState;
+use crate::config::LimitsConfig;
 
-pub(crate) fn routes() -> OpenApiRouter<AppState> {
+pub(crate) fn routes<S: HasAuth>() -> OpenApiRouter<S>
+where
+    Db: FromRef<S>,
+    LimitsConfig: FromRef<S>,
+{
     OpenApiRouter::new()
         .routes(routes!(get_storage_quota))
         .routes(routes!(list_platform_storage_quotas))
@@ -29,13 +37,13 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
         ))
 }
 
-/// What a tenant may have at a time, and what it has.
+/// The limits of a tenant, and its current usage.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = StorageQuota)]
 pub(crate) struct QuotaView {
     /// The limits.
     limits: EffectiveLimits,
-    /// What counts now.
+    /// Current usage.
     used: Usage,
 }
 
@@ -55,19 +63,20 @@ impl From<Quota> for PlatformQuotaView {
     }
 }
 
-/// Returns what the tenant may have, and has.
+/// Returns the limits of the tenant and its current usage.
 #[utoipa::path(
     get, path = "/v1/storage-quota", operation_id = "get_storage_quota", tag = "storages",
     responses((status = 200, description = "The quota", body = QuotaView)),
 )]
 async fn get_storage_quota(
-    State(state): State<AppState>,
+    State(db): State<Db>,
+    State(defaults): State<LimitsConfig>,
     member: Member,
 ) -> Result<Json<QuotaView>, Problem> {
-    let mut tx = state.db.tenant(member.tenant).await?;
+    let mut tx = db.tenant(member.tenant).await?;
     let limits = store::find(&mut tx, member.tenant).await?.map(|quota| quota.limits).unwrap_or_default();
     let used = store::usage(&mut tx, member.tenant).await?;
-    Ok(Json(QuotaView { limits: limits.effective(&state.config.limits), used }))
+    Ok(Json(QuotaView { limits: limits.effective(&defaults), used }))
 }
 
 /// Lists the tenants that have limits of their own, by id. For administrators.
@@ -77,12 +86,12 @@ async fn get_storage_quota(
     responses((status = 200, description = "A page of quotas", body = Page<PlatformQuotaView>)),
 )]
 async fn list_platform_storage_quotas(
-    State(state): State<AppState>,
+    State(db): State<Db>,
     _admin: Admin,
     Query(params): Query<PageParams>,
 ) -> Result<Json<Page<PlatformQuotaView>>, Problem> {
     let request = params.request()?;
-    let mut tx = state.db.admin().await?;
+    let mut tx = db.admin().await?;
     let rows = store::list(&mut tx, request.after, request.rows()).await?;
     Ok(Json(request.page(rows, |quota| quota.tenant).map(PlatformQuotaView::from)))
 }
@@ -98,17 +107,17 @@ async fn list_platform_storage_quotas(
     ),
 )]
 async fn get_platform_storage_quota(
-    State(state): State<AppState>,
+    State(db): State<Db>,
     _admin: Admin,
     Path(tenant): Path<TenantId>,
 ) -> Result<IfSet<(ETag, Json<PlatformQuotaView>)>, Problem> {
-    let mut tx = state.db.admin().await?;
+    let mut tx = db.admin().await?;
     let view = |quota: Quota| (ETag(quota.generation), Json(PlatformQuotaView::from(quota)));
     Ok(IfSet(store::find(&mut tx, tenant).await?.map(view)))
 }
 
-/// Sets the limits of a tenant; for a tenant without limits of its own, with `If-Match: *`. What exists stays. The action
-/// is recorded. For administrators.
+/// Sets the limits of a tenant; send `If-Match: *` for a tenant without limits of its own. Existing storages stay. The
+/// action is recorded. For administrators.
 #[utoipa::path(
     put, path = "/v1/platform-storage-quotas/{tenant_id}", operation_id = "put_platform_storage_quota",
     tag = "platform",
@@ -118,7 +127,7 @@ async fn get_platform_storage_quota(
     extensions(("x-problems" = json!([ProblemType::InvalidField]))),
 )]
 async fn put_platform_storage_quota(
-    State(state): State<AppState>,
+    State(db): State<Db>,
     admin: Admin,
     key: IdempotencyKey,
     if_match: IfMatch,
@@ -130,7 +139,7 @@ async fn put_platform_storage_quota(
     let mut checks = api::Checks::default();
     limits.check(&mut checks);
     checks.finish()?;
-    key.once(state.db.admin().await?, admin.0.user, &(&why, &limits), async |tx| {
+    key.once(db.admin().await?, admin.0.user, &(&why, &limits), async |tx| {
         // before the row: a request that has seen the old limits ends first
         store::lock_usage(tx, tenant).await?;
         if let Some(quota) = store::find(tx, tenant).await? {
@@ -152,14 +161,14 @@ async fn put_platform_storage_quota(
     extensions(("x-problems" = json!([ProblemType::NotFound]))),
 )]
 async fn delete_platform_storage_quota(
-    State(state): State<AppState>,
+    State(db): State<Db>,
     admin: Admin,
     key: IdempotencyKey,
     Path(tenant): Path<TenantId>,
     Query(why): Query<Why>,
 ) -> Result<Reply, Problem> {
     why.check()?;
-    key.once(state.db.admin().await?, admin.0.user, &why, async |tx| {
+    key.once(db.admin().await?, admin.0.user, &why, async |tx| {
         if !store::delete(tx, tenant).await? {
             return Err(Problem::not_found());
         }

@@ -1,5 +1,6 @@
 //! The limits of a tenant, and which of them a request exceeds. Pure.
 
+use api::{Problem, ProblemType};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -32,17 +33,31 @@ pub(crate) struct Exceeded {
     pub(crate) requested: i64,
 }
 
-/// What a tenant has, or a request adds.
+impl From<Exceeded> for Problem {
+    fn from(Exceeded { quota, limit, used, requested }: Exceeded) -> Self {
+        let quota = quota.as_str();
+        let detail = format!(
+            "The tenant's quota of {quota} is {limit}; {used} are in use, and {requested} more are requested."
+        );
+        Self::new(ProblemType::QuotaExceeded, detail)
+            .with("quota", quota)
+            .with("limit", limit)
+            .with("used", used)
+            .with("requested", requested)
+    }
+}
+
+/// Usage of a tenant, or what a request adds to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = StorageUsage)]
 pub(crate) struct Usage {
-    /// Storages, those that are being deleted included.
+    /// Storages, including those that are being deleted.
     pub(crate) storages: i64,
     /// Sum of their sizes in GiB.
     pub(crate) gib: i64,
 }
 
-/// What a tenant may have at a time, as an administrator has set it. What is null is as configured for all tenants.
+/// Limits of a tenant, as an administrator has set them. Null is the limit that is configured for all tenants.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schema(as = StorageLimits)]
@@ -55,7 +70,7 @@ pub(crate) struct Limits {
     pub(crate) gib: Option<i64>,
 }
 
-/// What a tenant may have at a time.
+/// Limits of what a tenant may have at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = EffectiveStorageLimits)]
 pub(crate) struct EffectiveLimits {

@@ -1,4 +1,4 @@
-//! SQL of quotas, and of what tenants have.
+//! SQL of quotas, and of the storages of tenants.
 
 use ids::TenantId;
 use sqlx::PgConnection;

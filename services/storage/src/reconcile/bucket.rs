@@ -1,12 +1,11 @@
-//! Buckets: each step can be repeated, and finds done what was done before a crash.
+//! Buckets: each step can be repeated after a crash, and skips what is already done.
 
 use std::time::Duration;
 
-use super::{Observation, error::Error};
+use super::{Observation, Parts, error::Error};
 use crate::{
     credential,
     object_store::{self, Code, KeyPair, ObjectStore, user_of},
-    state::AppState,
     storage::{self, Finding, Phase, Reason, ReasonCode, Storage},
     tenant,
 };
@@ -16,23 +15,23 @@ const EMPTYING: Duration = Duration::from_secs(5);
 const KIB_PER_GIB: i64 = 1024 * 1024;
 
 /// Brings a bucket to its desired state.
-pub(super) async fn reconcile(state: &AppState, storage: &Storage) -> Result<Observation, Error> {
-    let objects = state.object_store.as_ref().ok_or(Error::NoObjectStore)?;
+pub(super) async fn reconcile(parts: &Parts, storage: &Storage) -> Result<Observation, Error> {
+    let objects = parts.object_store.get()?;
     let user = user_of(storage.tenant);
-    let bucket = Bucket { state, objects, storage, user, name: storage.object_name() };
+    let bucket = Bucket { parts, objects, storage, user, name: storage.object_name() };
     let phase = match &storage.phase {
         Phase::Deleting(_) => return bucket.delete().await,
         Phase::Pending(_) => bucket.create().await?,
         Phase::Available | Phase::Resizing(_) | Phase::Failed(_) => bucket.compare().await?,
     };
     bucket.remove_stray_keys().await?;
-    tenant::apply_access::<Error>(state, storage.tenant).await?;
-    Ok(bucket.found(phase, state.config.reconcile.compare()))
+    tenant::apply_access::<Error>(&parts.db, objects, storage.tenant).await?;
+    Ok(bucket.found(phase, parts.config.compare()))
 }
 
 /// A bucket that is being reconciled.
 struct Bucket<'a> {
-    state: &'a AppState,
+    parts: &'a Parts,
     objects: &'a ObjectStore,
     storage: &'a Storage,
     /// The tenant's user in the object store.
@@ -47,7 +46,7 @@ impl Bucket<'_> {
 
     /// Called after each effect on the object store.
     async fn effect(&self) {
-        self.state.faults.effect().await;
+        self.parts.faults.effect().await;
     }
 
     async fn create(&self) -> Result<Phase, Error> {
@@ -63,7 +62,7 @@ impl Bucket<'_> {
         Ok(Phase::Available)
     }
 
-    /// Lets the console show and upload what jobs make and need.
+    /// Allows the console to show results of jobs, and to upload files for jobs.
     async fn allow_pages(&self, key: &KeyPair) -> Result<(), Error> {
         if self.storage.id != storage::output_bucket_id(self.storage.tenant) {
             return Ok(());
@@ -115,7 +114,7 @@ impl Bucket<'_> {
     async fn remove_stray_keys(&self) -> Result<(), Error> {
         // actual before recorded: a key is recorded before it is created
         let actual = self.objects.credentials_of(self.storage.tenant).await?;
-        let mut tx = self.state.db.worker().await?;
+        let mut tx = self.parts.db.worker().await?;
         let recorded = credential::of_tenant(&mut tx, self.storage.tenant).await?;
         let removable = credential::removable(&mut tx, self.storage.id).await?;
         tx.commit().await?;
@@ -125,7 +124,7 @@ impl Bucket<'_> {
         }
         for access in removable {
             self.remove_key(&access).await?;
-            let mut tx = self.state.db.worker().await?;
+            let mut tx = self.parts.db.worker().await?;
             credential::delete(&mut tx, &access).await?;
             tx.commit().await?;
         }
@@ -139,7 +138,7 @@ impl Bucket<'_> {
     }
 
     async fn delete(&self) -> Result<Observation, Error> {
-        let mut tx = self.state.db.worker().await?;
+        let mut tx = self.parts.db.worker().await?;
         let keys = credential::of_storage(&mut tx, self.storage.id).await?;
         tx.commit().await?;
         for access in keys {
@@ -157,7 +156,7 @@ impl Bucket<'_> {
             self.objects.remove_bucket(&self.name).await?;
             self.effect().await;
         }
-        let mut tx = self.state.db.worker().await?;
+        let mut tx = self.parts.db.worker().await?;
         let last = !storage::has_other_buckets(&mut tx, self.storage.tenant, self.storage.id).await?;
         tx.commit().await?;
         if last {

@@ -1,8 +1,8 @@
-//! The downloads onto a volume: which of them the cluster is asked for, the addresses that it reads from, and what follows from
-//! what it reports.
+//! The downloads onto a volume: which of them are requested from the cluster, the addresses that it reads from, and the
+//! effects of its reports.
 //!
-//! Of each attempt, first the Secret with a fresh address is written, then the element of the resource. Killed in between, the
-//! next reconcile writes both again.
+//! For each attempt, first the Secret with a new address is written, then the element of the resource. After a crash in
+//! between, the next reconcile writes both again.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -18,40 +18,39 @@ use kube::{
     api::{DeleteParams, Patch, PatchParams},
 };
 
-use super::error::Error;
+use super::{Parts, error::Error};
 use crate::{
     download::{self, Download, DownloadReason, DownloadState, Next},
-    error::Error as Refusal,
     object,
-    state::AppState,
     storage::Storage,
 };
 
 /// Downloads onto a volume at a time.
 const AT_A_TIME: usize = 8;
-/// Age of an address, in seconds, at which it is written anew: for a pod that has not begun. It can be used for 15 minutes.
+/// Age of an address, in seconds, at which it is replaced, for a pod that has not started. It can be used for 15
+/// minutes.
 const SIGN_AGAIN: f64 = 600.0;
 /// Age of an attempt, in seconds, at which it is given up.
 const LONGEST: f64 = 2400.0;
-/// Time until a download that waits for something outside the cluster is looked at again.
+/// Time until a download that waits for something outside the cluster is checked again.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 /// The downloads of a volume that are not finished.
 pub(super) struct Downloads {
     open: Vec<Download>,
-    /// Those for which there is no address now.
+    /// Downloads without a current address.
     unsigned: Vec<DeploymentId>,
 }
 
 impl Downloads {
-    pub(super) async fn read(state: &AppState, storage: StorageId) -> Result<Self, Error> {
-        let mut tx = state.db.worker().await?;
+    pub(super) async fn read(parts: &Parts, storage: StorageId) -> Result<Self, Error> {
+        let mut tx = parts.db.worker().await?;
         let open = download::open(&mut tx, storage).await?;
         tx.commit().await?;
         Ok(Self { open, unsigned: Vec::new() })
     }
 
-    /// Those that the cluster is to carry out now.
+    /// Downloads for the cluster to carry out now.
     fn wanted<'a>(&'a self, storage: &'a Storage) -> impl Iterator<Item = &'a Download> {
         let usable = storage.check_usable().is_ok();
         let due = |download: &&Download| {
@@ -84,7 +83,7 @@ fn element(download: &Download) -> crds::Download {
     }
 }
 
-/// What a download waits for, or why there is no address for it.
+/// Why a download waits, or has no address.
 enum Unsigned {
     Wait(DownloadReason),
     Gone,
@@ -92,7 +91,7 @@ enum Unsigned {
 
 /// The downloads of one volume in its cluster.
 pub(super) struct Volume<'a> {
-    pub(super) state: &'a AppState,
+    pub(super) parts: &'a Parts,
     pub(super) storage: &'a Storage,
     pub(super) client: kube::Client,
     /// The resource of the volume.
@@ -115,11 +114,11 @@ impl Volume<'_> {
             let url = self.url(download).await?;
             if let Ok(url) = &url {
                 self.write_secret(download, url).await?;
-                self.state.faults.effect().await;
+                self.parts.faults.effect().await;
             } else {
                 unsigned.push(download.id);
             }
-            let mut tx = self.state.db.worker().await?;
+            let mut tx = self.parts.db.worker().await?;
             match url {
                 Ok(_) => download::sign(&mut tx, download).await?,
                 Err(Unsigned::Wait(reason)) => download::wait(&mut tx, download, reason, None).await?,
@@ -135,21 +134,24 @@ impl Volume<'_> {
     }
 
     async fn url(&self, download: &Download) -> Result<Result<String, Unsigned>, Error> {
-        let signed = object::download_url(
-            self.state,
-            download.tenant,
-            download.bucket,
-            &download.object,
-            download.bytes,
-        );
+        let Parts { db, object_store, .. } = self.parts;
+        let signed = async {
+            let objects = object_store.get()?;
+            let (owner, bucket) = (download.tenant, download.bucket);
+            object::download_url(db, objects, owner, bucket, &download.object, download.bytes).await
+        };
         Ok(match signed.await {
             Ok(Some(url)) => Ok(url),
-            Ok(None) | Err(Refusal::NotFound | Refusal::NotABucket | Refusal::NotAvailable(_)) => {
-                Err(Unsigned::Gone)
+            Ok(None) | Err(object::Error::NotFound | object::Error::Storage(_)) => Err(Unsigned::Gone),
+            Err(object::Error::Tenant(tenants::Error::Suspended)) => {
+                Err(Unsigned::Wait(DownloadReason::TenantSuspended))
             }
-            Err(Refusal::TenantSuspended) => Err(Unsigned::Wait(DownloadReason::TenantSuspended)),
-            Err(Refusal::Database(error)) => return Err(error.into()),
-            Err(_) => Err(Unsigned::Wait(DownloadReason::ObjectStoreUnavailable)),
+            Err(object::Error::Database(error) | object::Error::Tenant(tenants::Error::Database(error))) => {
+                return Err(error.into());
+            }
+            Err(object::Error::NotConfigured(_) | object::Error::ObjectStore(_)) => {
+                Err(Unsigned::Wait(DownloadReason::ObjectStoreUnavailable))
+            }
         })
     }
 
@@ -189,11 +191,11 @@ impl Volume<'_> {
             Err(kube::Error::Api(status)) if status.code == 404 => {}
             deleted => drop(deleted?),
         }
-        self.state.faults.effect().await;
+        self.parts.faults.effect().await;
         Ok(())
     }
 
-    /// Records what the cluster reports. Returns when to look again; none if nothing is left to wait for.
+    /// Records the reports of the cluster. Returns when to check again; none if nothing is left to wait for.
     pub(super) async fn settle(&self, downloads: &Downloads) -> Result<Option<Duration>, Error> {
         let statuses =
             self.observed.status.as_ref().map(|status| status.downloads.as_slice()).unwrap_or_default();
@@ -214,7 +216,7 @@ impl Volume<'_> {
             } else {
                 let usable = self.storage.check_usable().is_ok();
                 let reason = if usable { DownloadReason::Queued } else { DownloadReason::VolumeUnavailable };
-                let mut tx = self.state.db.worker().await?;
+                let mut tx = self.parts.db.worker().await?;
                 download::wait(&mut tx, download, reason, None).await?;
                 tx.commit().await?;
                 LOOK_AGAIN
@@ -227,12 +229,12 @@ impl Volume<'_> {
     /// Deletes a download that the resource does not have any more.
     async fn forget(&self, download: &Download) -> Result<(), Error> {
         self.delete_secret(download).await?;
-        let mut tx = self.state.db.worker().await?;
+        let mut tx = self.parts.db.worker().await?;
         download::delete_row(&mut tx, download.id).await?;
         Ok(tx.commit().await?)
     }
 
-    /// Records what the cluster reports of an attempt. Returns when to look again.
+    /// Records the cluster's report of an attempt. Returns when to check again.
     async fn observe(&self, download: &Download, status: Option<&DownloadStatus>) -> Result<Duration, Error> {
         let default = DownloadStatus::default();
         let status = status.unwrap_or(&default);
@@ -241,7 +243,7 @@ impl Volume<'_> {
         let failure = match status.phase {
             DownloadPhase::Pending if -download.due_in < LONGEST => {
                 let reason = reason.map_or(DownloadReason::Requested, DownloadReason::from);
-                let mut tx = self.state.db.worker().await?;
+                let mut tx = self.parts.db.worker().await?;
                 download::wait(&mut tx, download, reason, message).await?;
                 tx.commit().await?;
                 return Ok(LOOK_AGAIN);
@@ -249,7 +251,7 @@ impl Volume<'_> {
             DownloadPhase::Pending => DownloadReason::TimedOut,
             DownloadPhase::Done => {
                 self.delete_secret(download).await?;
-                let mut tx = self.state.db.worker().await?;
+                let mut tx = self.parts.db.worker().await?;
                 download::finish(&mut tx, download).await?;
                 tx.commit().await?;
                 tracing::info!(
@@ -269,7 +271,7 @@ impl Volume<'_> {
         if next == Next::GiveUp {
             self.delete_secret(download).await?;
         }
-        let mut tx = self.state.db.worker().await?;
+        let mut tx = self.parts.db.worker().await?;
         match next {
             Next::Repeat(after) => download::repeat(&mut tx, download, after, message).await?,
             Next::GiveUp => download::fail(&mut tx, download, failure, message).await?,

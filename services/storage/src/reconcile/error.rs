@@ -3,7 +3,7 @@
 use crds::ClusterError;
 
 use crate::{
-    object_store,
+    object_store::{self, NotConfigured},
     storage::{Reason, ReasonCode},
     storage_spec::Kind,
 };
@@ -22,8 +22,8 @@ pub(super) enum Error {
     Silent,
     #[error(transparent)]
     ObjectStore(#[from] object_store::Error),
-    #[error("no object store is configured")]
-    NoObjectStore,
+    #[error(transparent)]
+    NoObjectStore(#[from] NotConfigured),
     #[error("cannot read or write the database")]
     Database(#[from] sqlx::Error),
 }
@@ -61,7 +61,7 @@ impl Error {
                 let message = "The object store does not respond. The platform retries.";
                 (Some(Reason::new(unavailable, message)), Retry::Backoff)
             }
-            Self::NoObjectStore => {
+            Self::NoObjectStore(_) => {
                 (Some(Reason::new(unavailable, "No object store is configured.")), Retry::Backoff)
             }
         }
@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(refused("AccessDenied"), (Some(ReasonCode::ObjectStoreRefused), Retry::Later));
         assert_eq!(refused("NoSuchUser"), (Some(ReasonCode::ObjectStoreRefused), Retry::Backoff));
         let unavailable = (Some(ReasonCode::ObjectStoreUnavailable), Retry::Backoff);
-        assert_eq!(explained(Error::NoObjectStore, Kind::Bucket), unavailable);
+        assert_eq!(explained(NotConfigured, Kind::Bucket), unavailable);
         assert_eq!(explained(object_store::Error::Unavailable("no route".into()), Kind::Bucket), unavailable);
     }
 

@@ -17,18 +17,24 @@ use std::time::Duration;
 
 use anyhow::ensure;
 use api::{ErrorChain, OperationProgress, Problem, ProblemType};
-use db::queue::{Leased, Outcome, Queue};
+use crds::Clusters;
+use db::{
+    Db,
+    queue::{Leased, Outcome, Queue},
+};
 use ids::StorageId;
 use operations::{End, Requests};
 use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family},
 };
-use service::{Metrics, Process, Tracer};
+use service::{Metrics, Process, Task, Tracer};
 use sqlx::PgConnection;
 
 use crate::{
-    state::AppState,
+    config::ReconcileConfig,
+    faults::Faults,
+    object_store::OptionalObjectStore,
     storage::{self, Finding, Phase, QUEUE, Storage},
 };
 
@@ -39,7 +45,7 @@ const CLUSTER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time until a refused request is repeated.
 const REFUSED_RETRY: Duration = Duration::from_secs(30);
 
-/// What a reconcile observed or brought about.
+/// The observations and effects of a reconcile.
 enum Observation {
     /// The storage exists, or is on its way to.
     Found {
@@ -51,16 +57,27 @@ enum Observation {
     Gone,
 }
 
-/// Starts the workers `storage.queue`, `storage.listen`, and `storage.watch.<cluster>` for each cluster.
-pub(crate) fn start(state: &AppState, process: &Process) {
+/// The parts of the reconciler.
+#[derive(Clone)]
+pub(crate) struct Parts {
+    pub(crate) db: Db,
+    pub(crate) clusters: Clusters,
+    pub(crate) object_store: OptionalObjectStore,
+    pub(crate) faults: Faults,
+    pub(crate) config: ReconcileConfig,
+}
+
+/// The tasks of the queue of storages, and a watch for each cluster.
+pub(crate) fn tasks(parts: Parts, process: &Process) -> Vec<Task> {
     let results = register(&process.metrics);
-    let reconciler = Reconciler { state: state.clone(), results, tracer: process.tracer.clone() };
-    let queue = Queue::new(&state.db, QUEUE, state.config.reconcile.queue(), &process.metrics);
-    queue.start(&process.workers, "storage", move |leased| {
+    let queue = Queue::new(&parts.db, QUEUE, parts.config.queue(), &process.metrics);
+    let mut tasks = watch::tasks(&parts, &queue);
+    let reconciler = Reconciler { parts, results, tracer: process.tracer.clone() };
+    tasks.extend(queue.tasks("storages", move |leased| {
         let reconciler = reconciler.clone();
         async move { Box::pin(reconciler.reconcile(leased)).await }
-    });
-    watch::start(state, &process.workers, &queue);
+    }));
+    tasks
 }
 
 /// Registers the metrics of the reconciler.
@@ -85,7 +102,7 @@ pub(crate) fn register(metrics: &Metrics) -> Family<ResultLabels, Counter> {
 
 #[derive(Clone)]
 struct Reconciler {
-    state: AppState,
+    parts: Parts,
     results: Family<ResultLabels, Counter>,
     tracer: Tracer,
 }
@@ -100,7 +117,7 @@ pub(crate) struct ResultLabels {
 
 impl Reconciler {
     async fn reconcile(&self, leased: Leased<StorageId>) -> anyhow::Result<Outcome> {
-        let mut tx = self.state.db.worker().await?;
+        let mut tx = self.parts.db.worker().await?;
         let Some(storage) = storage::find_any(&mut tx, leased.key).await? else {
             return Ok(Outcome::Released);
         };
@@ -118,10 +135,10 @@ impl Reconciler {
     async fn carry_out(&self, leased: Leased<StorageId>, storage: &Storage) -> anyhow::Result<Outcome> {
         let observed = match &storage.place {
             Some(place) => {
-                let observed = volume::reconcile(&self.state, storage, &place.cluster);
+                let observed = volume::reconcile(&self.parts, storage, &place.cluster);
                 tokio::time::timeout(CLUSTER_TIMEOUT, observed).await.unwrap_or(Err(Error::Silent))
             }
-            None => bucket::reconcile(&self.state, storage).await,
+            None => bucket::reconcile(&self.parts, storage).await,
         };
         match observed {
             Ok(Observation::Gone) => self.remove(leased, storage).await,
@@ -149,7 +166,7 @@ impl Reconciler {
         finding: &Finding,
         requeue_after: Duration,
     ) -> anyhow::Result<Outcome> {
-        let mut tx = self.state.db.worker().await?;
+        let mut tx = self.parts.db.worker().await?;
         let current = !finding.changes(storage) || record(&mut tx, storage, finding).await?;
         let after = if current { requeue_after } else { Duration::ZERO };
         ensure!(leased.release(&mut tx, Some(after)).await?, "lease lost");
@@ -160,7 +177,7 @@ impl Reconciler {
     /// Deletes the row of a storage that is gone, which ends the lease as well. A storage that has changed since it
     /// was read is due at once.
     async fn remove(&self, leased: Leased<StorageId>, storage: &Storage) -> anyhow::Result<Outcome> {
-        let mut tx = self.state.db.worker().await?;
+        let mut tx = self.parts.db.worker().await?;
         ensure!(leased.release(&mut tx, Some(Duration::ZERO)).await?, "lease lost");
         if storage::delete_row(&mut tx, storage).await? {
             operations::finish(&mut tx, storage.operation_id, &End::Succeeded).await?;
@@ -181,7 +198,7 @@ impl Reconciler {
     ) -> anyhow::Result<Outcome> {
         let (reason, retry) = error.explain(storage.kind);
         if let (Some(place), Retry::Backoff) = (&storage.place, retry) {
-            self.state.clusters.forget(&place.cluster);
+            self.parts.clusters.forget(&place.cluster);
         }
         let Some(reason) = reason else { return Err(error.into()) };
         let phase = match (retry, &storage.phase) {
@@ -199,7 +216,7 @@ impl Reconciler {
             }
             Retry::Backoff => {
                 if finding.changes(storage) {
-                    let mut tx = self.state.db.worker().await?;
+                    let mut tx = self.parts.db.worker().await?;
                     record(&mut tx, storage, &finding).await?;
                     tx.commit().await?;
                 }

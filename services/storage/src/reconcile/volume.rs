@@ -6,13 +6,12 @@ use crds::{GpuStorage, GpuStorageSpec, GpuStorageStatus, StoragePhase, StorageRe
 use kube::ResourceExt as _;
 
 use super::{
-    Observation,
+    Observation, Parts,
     download::{self, Downloads},
     error::Error,
     gpu_storage::GpuStorages,
 };
 use crate::{
-    state::AppState,
     storage::{Finding, Phase, Reason, ReasonCode, Storage},
     storage_spec::AccessMode,
 };
@@ -94,7 +93,7 @@ fn phase(storage: &Storage, status: &GpuStorageStatus, current: bool) -> Phase {
             Phase::Failed(reason(ReasonCode::VolumeFailed, "The cluster cannot provide the volume."))
         }
         (_, Phase::Resizing(_)) => {
-            Phase::Resizing(Some(reason(ReasonCode::VolumeGrowing, "The cluster is growing the volume.")))
+            Phase::Resizing(Some(reason(ReasonCode::VolumeGrowing, "The cluster is enlarging the volume.")))
         }
         (_, Phase::Available) => Phase::Available,
         _ => {
@@ -117,19 +116,15 @@ fn deleting() -> Phase {
 }
 
 /// Observes a volume and carries out at most one step.
-pub(super) async fn reconcile(
-    state: &AppState,
-    storage: &Storage,
-    cluster: &str,
-) -> Result<Observation, Error> {
-    let resources = GpuStorages::of(&state.clusters, cluster).await?;
+pub(super) async fn reconcile(parts: &Parts, storage: &Storage, cluster: &str) -> Result<Observation, Error> {
+    let resources = GpuStorages::of(&parts.clusters, cluster).await?;
     let name = storage.object_name();
     let observed = resources.get(&name).await?;
-    let mut downloads = Downloads::read(state, storage.id).await?;
+    let mut downloads = Downloads::read(parts, storage.id).await?;
     let volume = match &observed {
         Some(observed) if !storage.is_deleting() && observed.metadata.deletion_timestamp.is_none() => {
-            let client = state.clusters.client(cluster).await?;
-            let volume = download::Volume { state, storage, client, observed };
+            let client = parts.clusters.client(cluster).await?;
+            let volume = download::Volume { parts, storage, client, observed };
             volume.sign(&mut downloads).await?;
             Some(volume)
         }
@@ -144,12 +139,12 @@ pub(super) async fn reconcile(
         Step::Gone => Ok(Observation::Gone),
         Step::Record(finding) if outdated => {
             resources.apply(&desired(storage, downloads.desired(storage))).await?;
-            state.faults.effect().await;
+            parts.faults.effect().await;
             Ok(Observation::Found { finding, requeue_after: Duration::ZERO })
         }
         Step::Record(finding) => {
             let requeue_after = match finding.phase {
-                Phase::Available | Phase::Failed(_) => state.config.reconcile.compare(),
+                Phase::Available | Phase::Failed(_) => parts.config.compare(),
                 _ => OBSERVE_AGAIN,
             };
             let again = match &volume {
@@ -161,14 +156,14 @@ pub(super) async fn reconcile(
         }
         Step::Apply => {
             resources.apply(&desired(storage, downloads.desired(storage))).await?;
-            state.faults.effect().await;
+            parts.faults.effect().await;
             let requested =
                 Reason::new(ReasonCode::VolumeRequested, "The volume was requested from the cluster.");
             Ok(unfinished(storage.phase.waiting(requested)))
         }
         Step::Delete => {
             resources.delete(&name).await?;
-            state.faults.effect().await;
+            parts.faults.effect().await;
             Ok(unfinished(deleting()))
         }
     }

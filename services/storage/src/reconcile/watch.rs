@@ -12,33 +12,32 @@ use kube::{
     ResourceExt as _,
     runtime::watcher::{self, Event, watcher},
 };
-use service::Workers;
+use service::{Duty, Task};
 
-use super::gpu_storage::GpuStorages;
-use crate::{state::AppState, storage};
+use super::{Parts, gpu_storage::GpuStorages};
+use crate::storage;
 
 /// Pause before a broken watch is resumed.
 const RETRY: Duration = Duration::from_secs(1);
-/// Events handled together, at most.
+/// Maximum number of events handled together.
 const BATCH: usize = 200;
 
-/// Starts the worker `storage.watch.<cluster>` for each cluster.
-pub(super) fn start(state: &AppState, workers: &Workers, queue: &Queue<StorageId>) {
-    for cluster in state.clusters.names() {
-        let watch = Watch { state: state.clone(), queue: queue.clone(), cluster: cluster.to_owned() };
-        workers.spawn(format!("storage.watch.{cluster}"), move |stop| {
-            let watch = watch.clone();
-            async move {
-                stop.run_until_cancelled(watch.run()).await;
-                Ok(())
-            }
-        });
-    }
+/// The task that watches a cluster, for each.
+pub(super) fn tasks(parts: &Parts, queue: &Queue<StorageId>) -> Vec<Task> {
+    let of_cluster = |cluster: &str| {
+        let watch = Watch { parts: parts.clone(), queue: queue.clone(), cluster: cluster.to_owned() };
+        Task::new("storages", Duty::Follow, &watch, |watch| async move {
+            watch.run().await;
+            Ok(())
+        })
+        .of_cluster(cluster)
+    };
+    parts.clusters.names().map(of_cluster).collect()
 }
 
 #[derive(Clone)]
 struct Watch {
-    state: AppState,
+    parts: Parts,
     queue: Queue<StorageId>,
     cluster: String,
 }
@@ -51,14 +50,14 @@ impl Watch {
                 tracing::warn!(cluster = self.cluster, error = format!("{error:#}"), "watch interrupted");
             }
             // read its kubeconfig again: a development cluster may have another address
-            self.state.clusters.forget(&self.cluster);
+            self.parts.clusters.forget(&self.cluster);
             tokio::time::sleep(RETRY).await;
         }
     }
 
     /// Watches until the watch breaks.
     async fn follow(&self) -> anyhow::Result<()> {
-        let storages = GpuStorages::of(&self.state.clusters, &self.cluster).await?.into_api();
+        let storages = GpuStorages::of(&self.parts.clusters, &self.cluster).await?.into_api();
         let events = watcher(storages, watcher::Config::default()).ready_chunks(BATCH);
         let mut events = std::pin::pin!(events);
         while let Some(batch) = events.next().await {
@@ -68,14 +67,14 @@ impl Watch {
                     Event::Apply(resource) | Event::InitApply(resource) => seen.extend(id_of(&resource)),
                     Event::Delete(resource) => {
                         if let Some(id) = id_of(&resource) {
-                            self.queue.poke(id);
+                            self.queue.wake(id);
                         }
                     }
                     Event::Init | Event::InitDone => {}
                 }
             }
             for id in &seen {
-                self.queue.poke(*id);
+                self.queue.wake(*id);
             }
             self.report_orphans(&seen).await;
         }
@@ -85,7 +84,7 @@ impl Watch {
     /// Logs volumes without a storage. They are never deleted automatically: they may have a tenant's files.
     async fn report_orphans(&self, seen: &[StorageId]) {
         let existing = async {
-            let mut tx = self.state.db.worker().await?;
+            let mut tx = self.parts.db.worker().await?;
             storage::exist(&mut tx, seen).await
         };
         match existing.await {

@@ -5,8 +5,11 @@ use api::{
     Query, Reply, Several, list::Item, openapi::OpenApiRouter, text,
 };
 use audit::{AdminAction, NewAction, Why};
-use auth::Admin;
-use axum::{extract::State, http::StatusCode};
+use auth::{Admin, HasAuth};
+use axum::{
+    extract::{FromRef, State},
+    http::StatusCode,
+};
 use ids::{StorageId, TenantId};
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
@@ -14,16 +17,19 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
 
 use super::{
-    change,
+    Storages, change,
     list::{Filter, StorageSort},
     list_store,
     model::{Storage, StorageState},
     store,
     view::{Attachments, StorageView},
 };
-use crate::{error::Error, state::AppState, storage_spec::Kind};
+use crate::storage_spec::Kind;
 
-pub(crate) fn routes() -> OpenApiRouter<AppState> {
+pub(super) fn routes<S: HasAuth>() -> OpenApiRouter<S>
+where
+    Storages: FromRef<S>,
+{
     OpenApiRouter::new()
         .routes(routes!(list_platform_storages))
         .routes(routes!(get_platform_storage, delete_platform_storage))
@@ -41,16 +47,17 @@ struct ListParams {
     state: Option<Several<StorageState>>,
     /// Only storages of this kind.
     kind: Option<Kind>,
-    /// Only storages whose name contains this, in any case.
+    /// Only storages whose name contains this text, ignoring case.
     #[serde(default, deserialize_with = "text::optional_nfc")]
     name: Option<String>,
-    /// Order of the list, the same for all its pages: by time of creation, name or size, with `-` from the end. `-created_at` if absent.
+    /// Order of the list, the same for all its pages: by time of creation, name or size. A leading `-` reverses it.
+    /// `-created_at` if absent.
     #[param(inline)]
     sort: Option<StorageSort>,
     /// Only these fields of each item, separated by commas; always `id`. All if absent.
     #[param(value_type = Option<String>, example = "name,state")]
     fields: Option<Several<String>>,
-    /// What to return besides: `total` counts the items of all pages.
+    /// Additional data to return: `total` is the number of items on all pages.
     #[param(inline, style = Form, explode = false, value_type = Option<Vec<Include>>)]
     include: Option<Several<Include>>,
     /// Maximum number of items.
@@ -72,9 +79,9 @@ struct PlatformStorageView {
 }
 
 impl PlatformStorageView {
-    fn new(storage: Storage, attachments: &mut Attachments, state: &AppState) -> Self {
+    fn new(storage: Storage, attachments: &mut Attachments, storages: &Storages) -> Self {
         let tenant_id = storage.tenant;
-        let objects = state.config.object_store.as_ref();
+        let objects = storages.objects();
         Self { tenant_id, storage: StorageView::new(storage, attachments, objects) }
     }
 }
@@ -82,12 +89,12 @@ impl PlatformStorageView {
 /// Returns a storage of any tenant, with its generation.
 async fn find(
     tx: &mut PgConnection,
-    state: &AppState,
+    storages: &Storages,
     id: StorageId,
-) -> Result<(i64, PlatformStorageView), Error> {
-    let storage = store::find_any(tx, id).await?.ok_or(Error::NotFound)?;
+) -> Result<(i64, PlatformStorageView), Problem> {
+    let storage = store::find_any(tx, id).await?.ok_or_else(Problem::not_found)?;
     let mut attachments = store::attachments(tx, storage.tenant, &[id]).await?;
-    Ok((storage.generation, PlatformStorageView::new(storage, &mut attachments, state)))
+    Ok((storage.generation, PlatformStorageView::new(storage, &mut attachments, storages)))
 }
 
 /// Lists the storages of all tenants, newest first unless `sort` says otherwise. For administrators.
@@ -97,7 +104,7 @@ async fn find(
     responses((status = 200, description = "A page", body = CountedPage<PlatformStorageView>))
 )]
 async fn list_platform_storages(
-    State(state): State<AppState>,
+    State(storages): State<Storages>,
     _admin: Admin,
     Query(params): Query<ListParams>,
 ) -> Result<Json<CountedPage<Item<PlatformStorageView>>>, Problem> {
@@ -110,14 +117,14 @@ async fn list_platform_storages(
         kind: params.kind,
         name: params.name.as_deref(),
     };
-    let mut tx = state.db.admin().await?;
-    let storages = list_store::page(&mut tx, &filter, sort, &request).await?;
+    let mut tx = storages.db.admin().await?;
+    let found = list_store::page(&mut tx, &filter, sort, &request).await?;
     let total =
         if params.include.is_some() { Some(list_store::total(&mut tx, &filter).await?) } else { None };
-    let ids: Vec<_> = storages.items.iter().map(|storage| storage.id).collect();
+    let ids: Vec<_> = found.items.iter().map(|storage| storage.id).collect();
     let mut attachments = store::attachments_of_all(&mut tx, &ids).await?;
     let views =
-        storages.map(|storage| fields.select(PlatformStorageView::new(storage, &mut attachments, &state)));
+        found.map(|storage| fields.select(PlatformStorageView::new(storage, &mut attachments, &storages)));
     Ok(Json(CountedPage::new(views, total)))
 }
 
@@ -128,12 +135,12 @@ async fn list_platform_storages(
     responses((status = 200, description = "The storage", body = PlatformStorageView))
 )]
 async fn get_platform_storage(
-    State(state): State<AppState>,
+    State(storages): State<Storages>,
     _admin: Admin,
     Path(id): Path<StorageId>,
 ) -> Result<(ETag, Json<PlatformStorageView>), Problem> {
-    let mut tx = state.db.admin().await?;
-    let (generation, view) = find(&mut tx, &state, id).await?;
+    let mut tx = storages.db.admin().await?;
+    let (generation, view) = find(&mut tx, &storages, id).await?;
     Ok((ETag(generation), Json(view)))
 }
 
@@ -146,27 +153,27 @@ async fn get_platform_storage(
     extensions(("x-problems" = json!([ProblemType::StorageInUse])))
 )]
 async fn delete_platform_storage(
-    State(state): State<AppState>,
+    State(storages): State<Storages>,
     Admin(principal): Admin,
     key: IdempotencyKey,
     Path(id): Path<StorageId>,
     Query(why): Query<Why>,
 ) -> Result<Reply, Problem> {
     why.check()?;
-    key.once(state.db.admin().await?, principal.user, &why, async |tx| {
-        let tenant = store::find_any(tx, id).await?.ok_or(Error::NotFound)?.tenant;
+    key.once(storages.db.admin().await?, principal.user, &why, async |tx| {
+        let tenant = store::find_any(tx, id).await?.ok_or_else(Problem::not_found)?.tenant;
         db::act_for(tx, tenant).await?;
         change::delete(tx, tenant, id).await?;
         let (target, action) = (id.to_string(), "delete_storage");
         NewAction { tenant, target, action, reason: &why.reason, user: principal.user }.insert(tx).await?;
-        let (generation, view) = find(tx, &state, id).await?;
+        let (generation, view) = find(tx, &storages, id).await?;
         let location = format!("/v1/platform-storages/{id}");
         Ok(Reply::json(StatusCode::ACCEPTED, &view)?.etag(generation).location(location))
     })
     .await
 }
 
-/// Lists what administrators did to a storage, newest first. Deleted storages have a list too. For administrators.
+/// Lists the actions of administrators on a storage, newest first. Also for deleted storages. For administrators.
 #[utoipa::path(
     get, path = "/v1/platform-storages/{id}/actions", operation_id = "list_platform_storage_actions",
     tag = "platform",
@@ -174,13 +181,13 @@ async fn delete_platform_storage(
     responses((status = 200, description = "A page of actions", body = Page<AdminAction>)),
 )]
 async fn list_platform_storage_actions(
-    State(state): State<AppState>,
+    State(storages): State<Storages>,
     _admin: Admin,
     Path(id): Path<StorageId>,
     Query(params): Query<PageParams>,
 ) -> Result<Json<Page<AdminAction>>, Problem> {
     let page = params.request()?;
-    let mut tx = state.db.admin().await?;
+    let mut tx = storages.db.admin().await?;
     let rows = audit::list(&mut tx, &id.to_string(), page.after, page.rows()).await?;
     Ok(Json(page.page(rows, |action| action.id)))
 }

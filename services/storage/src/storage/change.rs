@@ -1,10 +1,11 @@
-//! What tenants request: create, rename, grow, delete. Each runs in the transaction of its request.
+//! Changes that tenants request: create, rename, enlarge, delete. Each runs in the transaction of its request.
 
-use api::Checks;
+use api::{Checks, Problem};
 use ids::{StorageId, TenantId};
 use sqlx::{PgConnection, error::ErrorKind};
 
 use super::{
+    error::Error,
     model::{Storage, size},
     place::Place,
     store::{self, Order},
@@ -12,10 +13,9 @@ use super::{
 };
 use crate::{
     config::Config,
-    error::Error,
     operation::{self, Kind as OperationKind},
     quota::{self, Usage},
-    storage_spec, tenant,
+    storage_spec,
 };
 
 /// Name of the bucket for outputs of jobs.
@@ -23,7 +23,7 @@ const OUTPUT_NAME: &str = "job-outputs";
 /// Its size, if the specification has it.
 const OUTPUT_GIB: i64 = 10;
 
-/// What a change has started.
+/// The effect of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Changed {
     /// The change is complete.
@@ -38,9 +38,9 @@ pub(super) async fn create(
     config: &Config,
     owner: TenantId,
     new: &NewStorage,
-) -> Result<StorageId, Error> {
+) -> Result<StorageId, Problem> {
     check_name(&new.name)?;
-    tenant::check_active(conn, owner).await?;
+    tenants::check_active(conn, owner).await?;
     let spec = storage_spec::find_for_use(conn, &new.storage_spec).await?.ok_or_else(|| {
         Error::invalid_field("/storage_spec", "no storage specification has this name or id")
     })?;
@@ -52,7 +52,7 @@ pub(super) async fn create(
     let operation = operation::start(conn, owner, id, OperationKind::Create).await?;
     let order =
         Order { id, tenant: owner, name: &new.name, spec: &spec, size_gib, place: place.as_ref(), operation };
-    if store::insert(conn, &order).await? { Ok(id) } else { Err(Error::NameTaken("storage")) }
+    if store::insert(conn, &order).await? { Ok(id) } else { Err(Error::NameTaken.into()) }
 }
 
 /// Id of the bucket for outputs of the tenant's jobs: a tenant has one at most.
@@ -66,8 +66,8 @@ pub(crate) async fn create_output_bucket(
     conn: &mut PgConnection,
     config: &Config,
     owner: TenantId,
-) -> Result<bool, Error> {
-    tenant::check_active(conn, owner).await?;
+) -> Result<bool, Problem> {
+    tenants::check_active(conn, owner).await?;
     let spec = storage_spec::find_cheapest_bucket(conn).await?.ok_or(Error::NoBucketSpec)?;
     let size_gib = OUTPUT_GIB.clamp(spec.min_size_gib, spec.max_size_gib);
     let id = output_bucket_id(owner);
@@ -86,7 +86,7 @@ pub(crate) async fn create_output_bucket(
             return Ok(true);
         }
     }
-    Err(Error::NameTaken("storage"))
+    Err(Error::NameTaken.into())
 }
 
 /// Renames a locked storage, and makes it grow.
@@ -95,7 +95,7 @@ pub(super) async fn update(
     config: &Config,
     storage: &Storage,
     change: &StorageChange,
-) -> Result<Changed, Error> {
+) -> Result<Changed, Problem> {
     storage.check_changeable()?;
     if let Some(name) = &change.name {
         check_name(name)?;
@@ -103,8 +103,8 @@ pub(super) async fn update(
     }
     match change.size_gib {
         Some(size_gib) if size_gib != storage.size_gib => {
-            tenant::check_active(conn, storage.tenant).await?;
-            let spec = storage_spec::find(conn, storage.spec_id).await?.ok_or(Error::NotFound)?;
+            tenants::check_active(conn, storage.tenant).await?;
+            let spec = storage_spec::find(conn, storage.spec_id).await?.ok_or_else(Problem::not_found)?;
             storage.check_growth(size_gib, &spec)?;
             let added = Usage { storages: 0, gib: size_gib - storage.size_gib };
             quota::check(conn, &config.limits, storage.tenant, added).await?;
@@ -118,8 +118,8 @@ pub(super) async fn update(
 }
 
 /// Marks a storage for deletion. Does nothing if it is marked already.
-pub(super) async fn delete(conn: &mut PgConnection, tenant: TenantId, id: StorageId) -> Result<(), Error> {
-    let storage = store::lock(conn, tenant, id).await?.ok_or(Error::NotFound)?;
+pub(super) async fn delete(conn: &mut PgConnection, tenant: TenantId, id: StorageId) -> Result<(), Problem> {
+    let storage = store::lock(conn, tenant, id).await?.ok_or_else(Problem::not_found)?;
     if storage.is_deleting() {
         return Ok(());
     }
@@ -129,11 +129,7 @@ pub(super) async fn delete(conn: &mut PgConnection, tenant: TenantId, id: Storag
 }
 
 /// Marks up to `limit` of the tenant's storages that no instance uses for deletion.
-pub(crate) async fn delete_unused(
-    conn: &mut PgConnection,
-    tenant: TenantId,
-    limit: i64,
-) -> Result<(), Error> {
+pub(crate) async fn delete_unused(conn: &mut PgConnection, tenant: TenantId, limit: i64) -> sqlx::Result<()> {
     for id in store::lock_unused(conn, tenant, limit).await? {
         let operation = operation::supersede(conn, tenant, id, OperationKind::Delete).await?;
         store::mark_deleting(conn, id, operation).await?;
@@ -141,18 +137,15 @@ pub(crate) async fn delete_unused(
     Ok(())
 }
 
-fn check_name(name: &str) -> Result<(), Error> {
+fn check_name(name: &str) -> Result<(), Problem> {
     let mut checks = Checks::default();
     checks.display_name("/name", name, 100);
-    let errors = checks.into_errors();
-    if errors.is_empty() { Ok(()) } else { Err(Error::Invalid(errors)) }
+    Ok(checks.finish()?)
 }
 
-fn name_taken(error: sqlx::Error) -> Error {
+fn name_taken(error: sqlx::Error) -> Problem {
     match &error {
-        sqlx::Error::Database(cause) if cause.kind() == ErrorKind::UniqueViolation => {
-            Error::NameTaken("storage")
-        }
+        sqlx::Error::Database(cause) if cause.kind() == ErrorKind::UniqueViolation => Error::NameTaken.into(),
         _ => error.into(),
     }
 }

@@ -4,8 +4,11 @@ use api::{
     CountedPage, ETag, Fields, IdempotencyKey, IfMatch, Include, Json, PageParams, Path, Problem,
     ProblemType, Query, Reply, Several, list::Item, openapi::OpenApiRouter, text,
 };
-use auth::Member;
-use axum::{extract::State, http::StatusCode};
+use auth::{HasAuth, Member};
+use axum::{
+    extract::{FromRef, State},
+    http::StatusCode,
+};
 use ids::{StorageId, TenantId};
 use serde::Deserialize;
 use sqlx::PgConnection;
@@ -13,6 +16,7 @@ use utoipa::IntoParams;
 use utoipa_axum::routes;
 
 use super::{
+    Storages,
     change::{self, Changed},
     list::{Filter, StorageSort},
     list_store,
@@ -20,9 +24,12 @@ use super::{
     store,
     view::{NewStorage, StorageChange, StorageView},
 };
-use crate::{budget, config::ObjectStoreConfig, error::Error, state::AppState, storage_spec::Kind};
+use crate::storage_spec::Kind;
 
-pub(crate) fn routes() -> OpenApiRouter<AppState> {
+pub(super) fn routes<S: HasAuth>() -> OpenApiRouter<S>
+where
+    Storages: FromRef<S>,
+{
     OpenApiRouter::new().routes(routes!(list_storages, create_storage)).routes(routes!(
         get_storage,
         update_storage,
@@ -30,26 +37,22 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
     ))
 }
 
-fn objects(state: &AppState) -> Option<&ObjectStoreConfig> {
-    state.config.object_store.as_ref()
-}
-
-async fn view(tx: &mut PgConnection, state: &AppState, storage: Storage) -> Result<StorageView, Error> {
+async fn view(tx: &mut PgConnection, storages: &Storages, storage: Storage) -> sqlx::Result<StorageView> {
     let mut attachments = store::attachments(tx, storage.tenant, &[storage.id]).await?;
-    Ok(StorageView::new(storage, &mut attachments, objects(state)))
+    Ok(StorageView::new(storage, &mut attachments, storages.objects()))
 }
 
 /// The storage as it is in this transaction.
 async fn reply(
     tx: &mut PgConnection,
-    state: &AppState,
+    storages: &Storages,
     tenant: TenantId,
     id: StorageId,
     status: StatusCode,
 ) -> Result<Reply, Problem> {
-    let storage = store::find(tx, tenant, id).await?.ok_or(Error::NotFound)?;
+    let storage = store::find(tx, tenant, id).await?.ok_or_else(Problem::not_found)?;
     let (generation, operation) = (storage.generation, storage.operation_id);
-    let reply = Reply::json(status, &view(tx, state, storage).await?)?.etag(generation);
+    let reply = Reply::json(status, &view(tx, storages, storage).await?)?.etag(generation);
     Ok(match status {
         StatusCode::ACCEPTED => reply.location(format!("/v1/storage-operations/{operation}")),
         _ => reply,
@@ -66,16 +69,17 @@ struct ListParams {
     state: Option<Several<StorageState>>,
     /// Only storages of this kind.
     kind: Option<Kind>,
-    /// Only storages whose name contains this, in any case.
+    /// Only storages whose name contains this text, ignoring case.
     #[serde(default, deserialize_with = "text::optional_nfc")]
     name: Option<String>,
-    /// Order of the list, the same for all its pages: by time of creation, name or size, with `-` from the end. `-created_at` if absent.
+    /// Order of the list, the same for all its pages: by time of creation, name or size. A leading `-` reverses it.
+    /// `-created_at` if absent.
     #[param(inline)]
     sort: Option<StorageSort>,
     /// Only these fields of each item, separated by commas; always `id`. All if absent.
     #[param(value_type = Option<String>, example = "name,state")]
     fields: Option<Several<String>>,
-    /// What to return besides: `total` counts the items of all pages.
+    /// Additional data to return: `total` is the number of items on all pages.
     #[param(inline, style = Form, explode = false, value_type = Option<Vec<Include>>)]
     include: Option<Several<Include>>,
     /// Maximum number of items.
@@ -91,7 +95,7 @@ struct ListParams {
     responses((status = 200, description = "A page", body = CountedPage<StorageView>))
 )]
 async fn list_storages(
-    State(state): State<AppState>,
+    State(storages): State<Storages>,
     member: Member,
     Query(params): Query<ListParams>,
 ) -> Result<Json<CountedPage<Item<StorageView>>>, Problem> {
@@ -104,14 +108,14 @@ async fn list_storages(
         kind: params.kind,
         name: params.name.as_deref(),
     };
-    let mut tx = state.db.tenant(member.tenant).await?;
-    let storages = list_store::page(&mut tx, &filter, sort, &request).await?;
+    let mut tx = storages.db.tenant(member.tenant).await?;
+    let found = list_store::page(&mut tx, &filter, sort, &request).await?;
     let total =
         if params.include.is_some() { Some(list_store::total(&mut tx, &filter).await?) } else { None };
-    let ids: Vec<_> = storages.items.iter().map(|storage| storage.id).collect();
+    let ids: Vec<_> = found.items.iter().map(|storage| storage.id).collect();
     let mut attachments = store::attachments(&mut tx, member.tenant, &ids).await?;
     let views =
-        storages.map(|storage| fields.select(StorageView::new(storage, &mut attachments, objects(&state))));
+        found.map(|storage| fields.select(StorageView::new(storage, &mut attachments, storages.objects())));
     Ok(Json(CountedPage::new(views, total)))
 }
 
@@ -133,18 +137,18 @@ async fn list_storages(
     ])))
 )]
 async fn create_storage(
-    State(state): State<AppState>,
+    State(storages): State<Storages>,
     member: Member,
     key: IdempotencyKey,
     Json(new): Json<NewStorage>,
 ) -> Result<Reply, Problem> {
     member.writer()?;
     let tenant = member.tenant;
-    let budget = budget::ask(&state, tenant).await;
-    key.once(state.db.tenant(tenant).await?, tenant, &new, async |tx| {
+    let budget = storages.budgets.check(tenant).await;
+    key.once(storages.db.tenant(tenant).await?, tenant, &new, async |tx| {
         budget?;
-        let id = change::create(tx, &state.config, tenant, &new).await?;
-        reply(tx, &state, tenant, id, StatusCode::ACCEPTED).await
+        let id = change::create(tx, &storages.config, tenant, &new).await?;
+        reply(tx, &storages, tenant, id, StatusCode::ACCEPTED).await
     })
     .await
 }
@@ -156,16 +160,16 @@ async fn create_storage(
     responses((status = 200, description = "The storage", body = StorageView))
 )]
 async fn get_storage(
-    State(state): State<AppState>,
+    State(storages): State<Storages>,
     member: Member,
     Path(id): Path<StorageId>,
 ) -> Result<(ETag, Json<StorageView>), Problem> {
-    let mut tx = state.db.tenant(member.tenant).await?;
-    let storage = store::find(&mut tx, member.tenant, id).await?.ok_or(Error::NotFound)?;
-    Ok((ETag(storage.generation), Json(view(&mut tx, &state, storage).await?)))
+    let mut tx = storages.db.tenant(member.tenant).await?;
+    let storage = store::find(&mut tx, member.tenant, id).await?.ok_or_else(Problem::not_found)?;
+    Ok((ETag(storage.generation), Json(view(&mut tx, &storages, storage).await?)))
 }
 
-/// Renames a storage (200), or makes it grow (202).
+/// Renames a storage (200), or enlarges it (202).
 #[utoipa::path(
     patch, path = "/v1/storages/{id}", operation_id = "update_storage", tag = "storages",
     params(
@@ -176,7 +180,7 @@ async fn get_storage(
     request_body = StorageChange,
     responses(
         (status = 200, description = "The changed storage", body = StorageView),
-        (status = 202, description = "The storage, growing; `Location` is the operation", body = StorageView),
+        (status = 202, description = "The storage, being enlarged; `Location` is the operation", body = StorageView),
     ),
     extensions(("x-problems" = json!([
         ProblemType::NameTaken,
@@ -188,7 +192,7 @@ async fn get_storage(
     ])))
 )]
 async fn update_storage(
-    State(state): State<AppState>,
+    State(storages): State<Storages>,
     member: Member,
     Path(id): Path<StorageId>,
     key: IdempotencyKey,
@@ -198,20 +202,20 @@ async fn update_storage(
     member.writer()?;
     let tenant = member.tenant;
     let budget = match change.size_gib {
-        Some(_) => budget::ask(&state, tenant).await,
+        Some(_) => storages.budgets.check(tenant).await,
         None => Ok(()),
     };
-    key.once(state.db.tenant(tenant).await?, tenant, &change, async |tx| {
-        let storage = store::lock(tx, tenant, id).await?.ok_or(Error::NotFound)?;
+    key.once(storages.db.tenant(tenant).await?, tenant, &change, async |tx| {
+        let storage = store::lock(tx, tenant, id).await?.ok_or_else(Problem::not_found)?;
         if_match.check(storage.generation)?;
         if change.size_gib.is_some_and(|size_gib| size_gib > storage.size_gib) {
             budget?;
         }
-        let status = match change::update(tx, &state.config, &storage, &change).await? {
+        let status = match change::update(tx, &storages.config, &storage, &change).await? {
             Changed::Done => StatusCode::OK,
             Changed::Started => StatusCode::ACCEPTED,
         };
-        reply(tx, &state, tenant, id, status).await
+        reply(tx, &storages, tenant, id, status).await
     })
     .await
 }
@@ -226,16 +230,16 @@ async fn update_storage(
     extensions(("x-problems" = json!([ProblemType::StorageInUse])))
 )]
 async fn delete_storage(
-    State(state): State<AppState>,
+    State(storages): State<Storages>,
     member: Member,
     Path(id): Path<StorageId>,
     key: IdempotencyKey,
 ) -> Result<Reply, Problem> {
     member.writer()?;
     let tenant = member.tenant;
-    key.once(state.db.tenant(tenant).await?, tenant, &(), async |tx| {
+    key.once(storages.db.tenant(tenant).await?, tenant, &(), async |tx| {
         change::delete(tx, tenant, id).await?;
-        reply(tx, &state, tenant, id, StatusCode::ACCEPTED).await
+        reply(tx, &storages, tenant, id, StatusCode::ACCEPTED).await
     })
     .await
 }

@@ -1,4 +1,4 @@
-//! What a list of storages contains, and in which order. Pure.
+//! The filters and the order of a list of storages. Pure.
 
 use ids::TenantId;
 use serde::{Deserialize, Serialize};
@@ -7,8 +7,8 @@ use utoipa::ToSchema;
 use super::model::StorageState;
 use crate::storage_spec::Kind;
 
-/// Order of a list of storages. Names are compared in lower case, by code points; storages that are equal in it are in the order of
-/// their creation.
+/// Order of a list of storages. Names are compared in lower case, by code points; storages with equal values are sorted
+/// by creation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(super) enum StorageSort {
     /// Oldest first.
@@ -32,7 +32,7 @@ pub(super) enum StorageSort {
     Largest,
 }
 
-/// What storages are ordered by.
+/// The sort keys of storages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OrderKey {
     Creation,

@@ -1,4 +1,4 @@
-//! What a storage is, and which changes of it are allowed.
+//! Storages, and their allowed changes.
 
 use ids::{InstanceId, OperationId, StorageId, StorageSpecId, TenantId};
 use jiff::Timestamp;
@@ -7,13 +7,11 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{
+    error::Error,
     place::Place,
     reason::{Reason, ReasonCode},
 };
-use crate::{
-    error::Error,
-    storage_spec::{AccessMode, Kind, StorageSpec},
-};
+use crate::storage_spec::{AccessMode, Kind, StorageSpec};
 
 /// The state of a storage, with what belongs to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -174,6 +172,14 @@ impl Storage {
             Phase::Pending(Some(reason)) if accepted(reason) => Ok(()),
             _ => self.check_usable(),
         }
+    }
+
+    /// Checks that the storage has objects and credentials.
+    ///
+    /// # Errors
+    /// If it is a volume.
+    pub(crate) fn check_bucket(&self) -> Result<(), Error> {
+        if self.kind == Kind::Bucket { Ok(()) } else { Err(Error::NotABucket) }
     }
 
     /// Checks that the storage can be changed.

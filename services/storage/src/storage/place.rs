@@ -1,6 +1,7 @@
-//! Where a storage is.
+//! The place of a storage: a datacenter or the object store.
 
-use crate::{config::Config, error::Error, storage_spec::Kind};
+use super::error::Error;
+use crate::{config::Config, object_store::NotConfigured, storage_spec::Kind};
 
 /// Where a volume is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +30,7 @@ impl Place {
             (Kind::Bucket, Some(_)) => {
                 Err(Error::invalid_field("/datacenter", "is for volumes; buckets are not in a datacenter"))
             }
-            (Kind::Bucket, None) if config.object_store.is_none() => Err(Error::NoObjectStore),
+            (Kind::Bucket, None) if config.object_store.is_none() => Err(NotConfigured.into()),
             (Kind::Bucket, None) => Ok(None),
         }
     }
@@ -93,7 +94,7 @@ mod tests {
         assert!(matches!(Place::choose(&with, Kind::Bucket, Some("uk-1")), Err(Error::Invalid(_))));
         assert!(matches!(
             Place::choose(&config(&[], &[], false), Kind::Bucket, None),
-            Err(Error::NoObjectStore)
+            Err(Error::NoObjectStore(_))
         ));
     }
 }

@@ -17,7 +17,7 @@ pub(crate) enum ReasonCode {
     VolumeAccepted,
     /// The cluster is creating the volume.
     VolumePending,
-    /// The cluster is growing the volume.
+    /// The cluster is enlarging the volume.
     VolumeGrowing,
     /// The cluster cannot provide the volume; the message says why.
     VolumeFailed,

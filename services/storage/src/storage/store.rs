@@ -282,7 +282,7 @@ pub(super) async fn attachments(
     Ok(by_storage(rows))
 }
 
-/// As [`attachments`], of storages of any tenant: in an administrator's transaction.
+/// Like [`attachments`], for storages of any tenant: in an administrator's transaction.
 pub(super) async fn attachments_of_all(
     conn: &mut PgConnection,
     ids: &[StorageId],
@@ -314,7 +314,7 @@ fn by_storage(rows: Vec<AttachmentRow>) -> Attachments {
     attachments
 }
 
-/// What a reconcile found out about a storage.
+/// The findings of a reconcile about a storage.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Finding {
     pub(crate) phase: Phase,

@@ -4,8 +4,12 @@ use api::{
     ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply,
     openapi::OpenApiRouter,
 };
-use auth::{Admin, User};
-use axum::{extract::State, http::StatusCode};
+use auth::{Admin, HasAuth, User};
+use axum::{
+    extract::{FromRef, State},
+    http::StatusCode,
+};
+use db::Db;
 use ids::StorageSpecId;
 use serde::Deserialize;
 use sqlx::PgConnection;
@@ -13,12 +17,14 @@ use utoipa::IntoParams;
 use utoipa_axum::routes;
 
 use super::{
+    error::Error,
     model::{Kind, NewStorageSpec, SpecState, StorageSpec, StorageSpecChange},
     store,
 };
-use crate::{error::Error, state::AppState};
-
-pub(crate) fn routes() -> OpenApiRouter<AppState> {
+pub(crate) fn routes<S: HasAuth>() -> OpenApiRouter<S>
+where
+    Db: FromRef<S>,
+{
     OpenApiRouter::new().routes(routes!(list_storage_specs, create_storage_spec)).routes(routes!(
         get_storage_spec,
         update_storage_spec,
@@ -50,21 +56,21 @@ struct ListParams {
     responses((status = 200, description = "A page", body = Page<StorageSpec>))
 )]
 async fn list_storage_specs(
-    State(state): State<AppState>,
+    State(db): State<Db>,
     _caller: User,
     Query(params): Query<ListParams>,
 ) -> Result<Json<Page<StorageSpec>>, Problem> {
     let page = PageParams { limit: params.limit, cursor: params.cursor }.request::<String>()?;
     let filter =
         store::Filter { name_prefix: params.name_prefix.as_deref(), kind: params.kind, state: params.state };
-    let mut tx = state.db.platform().await?;
+    let mut tx = db.platform().await?;
     let specs = store::list(&mut tx, page.after.as_deref(), filter, page.rows()).await?;
     Ok(Json(page.page(specs, |spec| spec.name.clone())))
 }
 
 /// The specification as it is in this transaction.
 async fn reply(tx: &mut PgConnection, id: StorageSpecId, status: StatusCode) -> Result<Reply, Problem> {
-    let spec = store::find(tx, id).await?.ok_or(Error::NotFound)?;
+    let spec = store::find(tx, id).await?.ok_or_else(Problem::not_found)?;
     Ok(Reply::json(status, &spec)?.etag(spec.generation))
 }
 
@@ -77,14 +83,14 @@ async fn reply(tx: &mut PgConnection, id: StorageSpecId, status: StatusCode) -> 
     extensions(("x-problems" = json!([ProblemType::NameTaken])))
 )]
 async fn create_storage_spec(
-    State(state): State<AppState>,
+    State(db): State<Db>,
     Admin(principal): Admin,
     key: IdempotencyKey,
     Json(new): Json<NewStorageSpec>,
 ) -> Result<Reply, Problem> {
     let sizes = new.check()?;
-    key.once(state.db.platform().await?, principal.user, &new, async |tx| {
-        let id = store::insert(tx, &new, sizes).await?.ok_or(Error::NameTaken("specification"))?;
+    key.once(db.platform().await?, principal.user, &new, async |tx| {
+        let id = store::insert(tx, &new, sizes).await?.ok_or(Error::NameTaken)?;
         Ok(reply(tx, id, StatusCode::CREATED).await?.location(format!("/v1/storage-specs/{id}")))
     })
     .await
@@ -97,12 +103,12 @@ async fn create_storage_spec(
     responses((status = 200, description = "The specification", body = StorageSpec))
 )]
 async fn get_storage_spec(
-    State(state): State<AppState>,
+    State(db): State<Db>,
     _caller: User,
     Path(id_or_name): Path<String>,
 ) -> Result<(ETag, Json<StorageSpec>), Problem> {
-    let mut tx = state.db.platform().await?;
-    let spec = store::find_by_reference(&mut tx, &id_or_name).await?.ok_or(Error::NotFound)?;
+    let mut tx = db.platform().await?;
+    let spec = store::find_by_reference(&mut tx, &id_or_name).await?.ok_or_else(Problem::not_found)?;
     Ok((ETag(spec.generation), Json(spec)))
 }
 
@@ -118,7 +124,7 @@ async fn get_storage_spec(
     responses((status = 200, description = "The changed specification", body = StorageSpec))
 )]
 async fn update_storage_spec(
-    State(state): State<AppState>,
+    State(db): State<Db>,
     Admin(principal): Admin,
     Path(id): Path<StorageSpecId>,
     key: IdempotencyKey,
@@ -126,8 +132,8 @@ async fn update_storage_spec(
     Json(change): Json<StorageSpecChange>,
 ) -> Result<Reply, Problem> {
     change.check()?;
-    key.once(state.db.platform().await?, principal.user, &change, async |tx| {
-        let spec = store::lock(tx, id).await?.ok_or(Error::NotFound)?;
+    key.once(db.platform().await?, principal.user, &change, async |tx| {
+        let spec = store::lock(tx, id).await?.ok_or_else(Problem::not_found)?;
         if_match.check(spec.generation)?;
         change.check_for(&spec)?;
         store::update(tx, id, &change).await?;
@@ -144,15 +150,15 @@ async fn update_storage_spec(
     extensions(("x-problems" = json!([ProblemType::StorageSpecInUse])))
 )]
 async fn delete_storage_spec(
-    State(state): State<AppState>,
+    State(db): State<Db>,
     Admin(principal): Admin,
     Path(id): Path<StorageSpecId>,
     key: IdempotencyKey,
 ) -> Result<Reply, Problem> {
-    key.once(state.db.platform().await?, principal.user, &(), async |tx| {
-        store::lock(tx, id).await?.ok_or(Error::NotFound)?;
+    key.once(db.platform().await?, principal.user, &(), async |tx| {
+        store::lock(tx, id).await?.ok_or_else(Problem::not_found)?;
         if !store::delete(tx, id).await? {
-            return Err(Error::SpecInUse.into());
+            return Err(Error::InUse.into());
         }
         Ok(Reply::no_content())
     })

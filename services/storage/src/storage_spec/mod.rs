@@ -1,5 +1,6 @@
 //! Storage specifications: kinds of storage, their sizes and prices. They belong to the platform.
 
+mod error;
 mod http;
 mod model;
 mod offers;

@@ -1,4 +1,4 @@
-//! What a storage specification is, and which ones are valid.
+//! Storage specifications, and their validation.
 
 use api::{Checks, checks::is_dns_subdomain};
 use ids::StorageSpecId;
@@ -7,7 +7,7 @@ use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::error::Error;
+use super::error::Error;
 
 /// The largest storage, in GiB.
 pub(crate) const LARGEST_GIB: i64 = 1_048_576;
@@ -99,7 +99,7 @@ impl StorageSpec {
     pub(crate) fn check_active(&self) -> Result<(), Error> {
         match self.state {
             SpecState::Active => Ok(()),
-            SpecState::Retired => Err(Error::SpecRetired(self.name.clone())),
+            SpecState::Retired => Err(Error::Retired(self.name.clone())),
         }
     }
 }
@@ -339,6 +339,6 @@ mod tests {
         );
         assert!(spec.check_active().is_ok());
         let retired = StorageSpec { state: SpecState::Retired, ..spec };
-        assert!(matches!(retired.check_active(), Err(Error::SpecRetired(name)) if name == "ssd"));
+        assert!(matches!(retired.check_active(), Err(Error::Retired(name)) if name == "ssd"));
     }
 }

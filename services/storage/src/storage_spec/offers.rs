@@ -1,10 +1,12 @@
-//! `/v1/storage-offers`: what storage costs, for everybody.
+//! `/v1/storage-offers`: prices of storage, public.
 
 use api::{Checks, Json, Page, PageParams, Problem, Query, openapi::OpenApiRouter};
+use auth::HasAuth;
 use axum::{
-    extract::State,
+    extract::{FromRef, State},
     http::{HeaderName, header},
 };
+use db::Db;
 use rust_decimal::Decimal;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -14,9 +16,11 @@ use super::{
     model::{Kind, SpecState, StorageSpec},
     store,
 };
-use crate::state::AppState;
 
-pub(crate) fn routes() -> OpenApiRouter<AppState> {
+pub(crate) fn routes<S: HasAuth>() -> OpenApiRouter<S>
+where
+    Db: FromRef<S>,
+{
     OpenApiRouter::new().routes(routes!(list_storage_offers))
 }
 
@@ -62,7 +66,7 @@ type Cached<T> = ([(HeaderName, &'static str); 1], T);
     responses((status = 200, description = "A page", body = Page<StorageOffer>))
 )]
 async fn list_storage_offers(
-    State(state): State<AppState>,
+    State(db): State<Db>,
     Query(page): Query<PageParams>,
 ) -> Result<Cached<Json<Page<StorageOffer>>>, Problem> {
     let page = page.request::<String>()?;
@@ -70,7 +74,7 @@ async fn list_storage_offers(
     checks.text("cursor", page.after.as_deref());
     checks.finish()?;
     let filter = store::Filter { name_prefix: None, kind: None, state: Some(SpecState::Active) };
-    let mut tx = state.db.platform().await?;
+    let mut tx = db.platform().await?;
     let specs = store::list(&mut tx, page.after.as_deref(), filter, page.rows()).await?;
     let offers = page.page(specs, |spec| spec.name.clone()).map(StorageOffer::from);
     Ok(([(header::CACHE_CONTROL, "public, max-age=30")], Json(offers)))

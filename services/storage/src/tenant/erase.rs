@@ -1,10 +1,10 @@
-//! SQL of the end of a tenant without storages: what is left of it is deleted. What stays is listed, with the reasons, in
-//! `tests/isolation/tests/it/tenant_end.rs`.
+//! SQL of the end of a tenant without storages: deletes its remaining data. What is kept is listed, with the reasons,
+//! in `tests/isolation/tests/it/tenant_end.rs`.
 
 use ids::TenantId;
 use sqlx::PgConnection;
 
-/// Deletes what the tenant has besides storages.
+/// Deletes the tenant's data other than storages.
 pub(super) async fn erase(conn: &mut PgConnection, tenant: TenantId) -> sqlx::Result<()> {
     let deleted = [
         sqlx::query!("delete from operations where tenant_id = $1", tenant as TenantId),

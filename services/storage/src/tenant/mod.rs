@@ -1,12 +1,8 @@
-//! Tenants that are suspended or deleted: what that means for their storages. The identity service decides it.
+//! The effects of a tenant's suspension or deletion on its storages. The identity service decides about the state.
 
 mod access;
 mod erase;
 mod http;
-mod model;
-mod store;
 
 pub(crate) use access::apply as apply_access;
 pub(crate) use http::routes;
-pub(crate) use model::TenantFate;
-pub(crate) use store::check_active;

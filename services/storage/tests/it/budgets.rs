@@ -6,8 +6,8 @@ use std::{
 };
 
 use axum::{Json, Router, extract::Query, http::StatusCode, response::IntoResponse as _, routing::get};
-use clients::Endpoint;
 use ids::TenantId;
+use peer::Endpoint;
 use serde_json::{Value, json};
 
 use crate::world::{World, make, specs};

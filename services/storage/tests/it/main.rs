@@ -14,7 +14,6 @@ mod isolation;
 mod kills;
 mod lists;
 mod makers;
-mod migrations;
 mod objects;
 mod quotas;
 mod specs;

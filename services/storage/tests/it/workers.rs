@@ -17,17 +17,17 @@ async fn the_service_survives_a_panic_of_each_worker() {
     let workers = &service.process.workers;
     let names = workers.names();
     let expected = [
-        "storage.audit",
-        "storage.events",
-        "storage.events.clean_up",
-        "storage.idempotency_keys",
-        "storage.listen",
-        "storage.makers",
-        "storage.object_store",
-        "storage.operations",
-        "storage.queue",
-        "storage.revocations",
-        "storage.watch.uk-1",
+        "storage.audit.retention",
+        "storage.events.follow",
+        "storage.events.retention",
+        "storage.idempotency_keys.retention",
+        "storage.makers.follow",
+        "storage.object_store.housekeeping",
+        "storage.operations.retention",
+        "storage.revocations.follow",
+        "storage.storages.follow",
+        "storage.storages.follow.uk-1",
+        "storage.storages.reconcile",
     ];
     assert_eq!(names, expected);
     for name in &names {
@@ -70,7 +70,7 @@ async fn a_storage_that_always_fails_does_not_stop_others() {
         (failures >= 2).then_some(())
     })
     .await;
-    assert_eq!(service.process.workers.status("storage.queue"), Some((true, 0)));
+    assert_eq!(service.process.workers.status("storage.storages.reconcile"), Some((true, 0)));
     eventually("the service is ready", async || {
         (service.client.get("/readyz").await.status == 200).then_some(())
     })
@@ -129,7 +129,7 @@ async fn old_entries_of_the_audit_log_are_deleted_and_the_chain_still_verifies()
     .execute(&mut conn)
     .await
     .unwrap();
-    service.process.workers.inject_panic("storage.audit");
+    service.process.workers.inject_panic("storage.audit.retention");
     eventually("the oldest entry is deleted", async || (numbers().await == [4, 3, 2]).then_some(())).await;
     // back to what was hashed
     sqlx::raw_sql(
@@ -160,11 +160,12 @@ async fn a_changed_entry_of_the_audit_log_is_noticed() {
         let _ = member.post("/v1/storages", order).await.expect(202);
     }
     let broken = async |entries: u32| {
-        service.process.workers.inject_panic("storage.audit");
+        service.process.workers.inject_panic("storage.audit.retention");
         let line = format!("audit_broken_entries {entries}\n");
-        let rounds = service.process.workers.status("storage.audit").map(|(_, failures)| failures);
+        let rounds = service.process.workers.status("storage.audit.retention").map(|(_, failures)| failures);
         eventually("the worker has compared the entries", async || {
-            let again = service.process.workers.status("storage.audit").map(|(_, failures)| failures);
+            let again =
+                service.process.workers.status("storage.audit.retention").map(|(_, failures)| failures);
             (again > rounds && service.process.metrics.text().contains(&line)).then_some(())
         })
         .await;

@@ -44,6 +44,16 @@ fn each_program_accepts_its_configuration() {
 }
 
 #[test]
+fn each_service_is_installed() {
+    let Some(chart) = rendered("default", &[]) else { return };
+    let chart = chart.unwrap();
+    for service in platform::services() {
+        let name = format!("atelier-{}", service.name);
+        assert!(chart.named("Deployment", &name).is_some(), "{name}");
+    }
+}
+
+#[test]
 fn a_key_that_a_service_does_not_know_is_refused() {
     let Some(chart) = rendered("full", &["--set", "gpu.config.idle.notice_secconds=1"]) else { return };
     let chart = chart.unwrap();
@@ -117,7 +127,7 @@ fn services_share_a_cache_where_there_is_one() {
             let read = chart.start(pod).unwrap();
             let own = format!("atelier-{}", pod.service);
             let policy = chart.named("NetworkPolicy", &own).unwrap().to_string();
-            let is_sharing = ["gateway", "gpu", "jobs", "stock"].contains(&pod.service.as_str());
+            let is_sharing = platform::service(&pod.service).is_some_and(|service| service.cache);
             if values != "full" || !is_sharing {
                 assert!(read["cache"].is_null() && !policy.contains("6379"), "{what}");
                 continue;
@@ -247,7 +257,7 @@ fn what_is_optional_is_there_when_it_is_asked_for() {
     };
     let scaled = BTreeSet::from(["atelier-gateway", "atelier-gpu"].map(str::to_owned));
     assert_eq!(names("HorizontalPodAutoscaler"), scaled);
-    assert_eq!(names("ServiceMonitor").len(), 7);
+    assert_eq!(names("ServiceMonitor").len(), platform::services().len());
     let rules = std::fs::read_dir(root().join("deploy/helm/atelier/rules")).unwrap();
     let files = rules.filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|e| e == "yaml"));
     assert_eq!(names("PrometheusRule").len(), files.count());

@@ -7,21 +7,18 @@ use std::{
 };
 
 use crate::support::{callers_are_known, program, root};
+use platform::Service;
 use serde_json::Value;
 
-/// Services, and the files that they are started with.
-const PROGRAMS: [(&str, &str); 10] = [
-    ("gateway", "gateway"),
-    ("identity", "identity"),
-    ("stock", "stock"),
-    ("storage", "storage"),
-    ("gpu", "gpu"),
-    ("jobs", "jobs"),
-    ("operator", "operator"),
-    ("provision", "provision"),
-    ("devcluster", "cluster"),
-    ("devs3", "objects"),
-];
+/// Programs, and the files that they are started with.
+fn programs() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let services = names(platform::services().iter()).map(|name| (name, name));
+    services.chain([("provision", "provision"), ("devcluster", "cluster"), ("devs3", "objects")])
+}
+
+fn names(services: impl Iterator<Item = &'static Service>) -> impl Iterator<Item = &'static str> {
+    services.map(|service| service.name.as_str())
+}
 
 fn configure(folder: &Path) {
     assert!(configure_with(folder, &[]));
@@ -40,7 +37,7 @@ fn configurations(folder: &Path) -> BTreeMap<String, Value> {
         let file = folder.join(format!("{file}.toml"));
         (service.to_owned(), program::start(service, &file, &BTreeMap::new()).unwrap())
     };
-    PROGRAMS.into_iter().map(read).collect()
+    programs().map(read).collect()
 }
 
 fn yaml(file: &str) -> Value {
@@ -131,13 +128,15 @@ fn what_stays_up_has_a_health_check_and_no_privileges() {
 fn each_service_is_installed() {
     let compose = compose();
     let images = std::fs::read_to_string(root().join("deploy/images/Containerfile")).unwrap();
+    let mut folders = BTreeSet::new();
     for folder in std::fs::read_dir(root().join("services")).unwrap() {
         let folder = folder.unwrap();
-        let name = folder.file_name().into_string().unwrap();
-        if !folder.path().join("src/main.rs").exists() {
-            continue;
+        if folder.path().join("src/main.rs").exists() {
+            let _ = folders.insert(folder.file_name().into_string().unwrap());
         }
-        assert!(root().join(format!("deploy/helm/atelier/templates/{name}.yaml")).exists(), "chart: {name}");
+    }
+    assert_eq!(folders, names(platform::services().iter()).map(str::to_owned).collect(), "platform.toml");
+    for name in folders {
         assert!(images.contains(&format!("FROM base AS {name}\n")), "images: {name}");
         assert!(compose["services"][&name].is_object(), "docker-compose.yml: {name}");
     }
@@ -224,7 +223,7 @@ fn services_share_the_valkey_of_the_gateway() {
     let password = server.lines().find_map(|line| line.strip_prefix("requirepass ")).unwrap();
     assert_eq!(*url, format!("redis://:{password}@valkey:6379"));
     assert!(server.contains("maxmemory-policy allkeys-lru"), "a full one would store nothing");
-    for service in ["gateway", "stock", "gpu", "jobs"] {
+    for service in names(platform::services().iter().filter(|service| service.cache)) {
         let cache = &configurations[service]["cache"];
         assert_eq!((&cache["url"], cache["key"].as_str().unwrap().len()), (url, 44), "{service}");
     }
@@ -238,7 +237,7 @@ fn another_port_of_the_gateway_is_in_each_url() {
     for (service, field) in [("gateway", "public_url"), ("identity", "public_url")] {
         assert_eq!(configurations[service][field], "http://localhost:18080", "{service}");
     }
-    for service in ["gateway", "identity", "stock", "storage", "gpu", "jobs"] {
+    for service in names(platform::stateful()).chain(["gateway"]) {
         assert_eq!(configurations[service]["auth"]["issuer"], "http://localhost:18080", "{service}");
     }
     assert_eq!(configurations["gpu"]["apps"]["port"], 18080);
@@ -274,8 +273,7 @@ fn prometheus_scrapes_each_service() {
         assert_eq!(target["labels"]["job"], format!("atelier-{host}"));
         scraped.insert(host.to_owned());
     }
-    let services = ["gateway", "identity", "stock", "storage", "gpu", "jobs", "operator"];
-    assert_eq!(scraped, services.map(str::to_owned).into());
+    assert_eq!(scraped, names(platform::services().iter()).map(str::to_owned).collect());
 }
 
 #[test]
@@ -313,7 +311,7 @@ fn each_service_exports_its_traces_to_the_collector() {
     let folder = tempfile::tempdir().unwrap();
     configure(folder.path());
     let configurations = configurations(folder.path());
-    for service in ["gateway", "identity", "stock", "storage", "gpu", "jobs", "operator"] {
+    for service in names(platform::services().iter()) {
         assert_eq!(
             configurations[service]["telemetry"]["endpoint"],
             format!("http://otel:{port}"),

@@ -36,7 +36,7 @@ const IDEMPOTENCY: &str = "a checksum of a request; secrets are not stored";
 const THROTTLE: &str = "counts sign-ins; opens nothing";
 
 /// Tables with such columns that hold nothing that opens something, or that nobody makes.
-const NOT_MADE: [(&str, &str); 45] = [
+const NOT_MADE: [(&str, &str); 44] = [
     ("gpu.audit_chains", AUDIT),
     ("gpu.audit_entries", AUDIT),
     ("gpu.audit_origins", AUDIT),
@@ -57,7 +57,6 @@ const NOT_MADE: [(&str, &str); 45] = [
     ("identity.recovery_codes", PERSON),
     ("identity.refresh_tokens", PERSON),
     ("identity.sessions", PERSON),
-    ("identity.sign_in_failures", THROTTLE),
     ("identity.sign_in_throttles", THROTTLE),
     ("identity.signing_keys", "the platform's own"),
     ("identity.totp_factors", PERSON),

@@ -5,7 +5,7 @@ use crate::support::{Platform, two_tenants};
 use auth::{Subject, internal_rule};
 use reqwest::Method;
 use serde_json::{Value, json};
-use testkit::{Client, SERVICE_TOKEN, SERVICES};
+use testkit::{Client, SERVICE_TOKEN};
 
 use crate::tokens::revoked;
 
@@ -68,9 +68,9 @@ async fn an_internal_operation_accepts_its_services_and_their_users_only() {
             let found = status(&client, method, path).await;
             expect(name(who), found, found == 401);
         }
-        for caller in SERVICES.iter().chain(&["test"]) {
+        for caller in testkit::services().chain(["test"]) {
             let token =
-                if *caller == "test" { SERVICE_TOKEN.to_owned() } else { testkit::service_token(caller) };
+                if caller == "test" { SERVICE_TOKEN.to_owned() } else { testkit::service_token(caller) };
             let alone = client.token(&token);
             let found = status(&alone, method, path).await;
             if !rule.allows(caller) {

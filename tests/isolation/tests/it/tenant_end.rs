@@ -18,7 +18,7 @@ const FEED: &str = "changes for other services, deleted with age: ids only";
 const REQUESTS: &str = "repeated requests of administrators and services are recognized for a day";
 
 /// Tables that keep something of a tenant.
-const KEPT: [(&str, &str); 37] = [
+const KEPT: [(&str, &str); 36] = [
     ("gpu.admin_actions", ADMINISTRATORS),
     ("gpu.audit_chains", AUDIT),
     ("gpu.audit_entries", AUDIT),
@@ -48,7 +48,6 @@ const KEPT: [(&str, &str); 37] = [
     ("jobs.usage_changes", MONEY),
     ("jobs.usage_days", MONEY),
     ("jobs.usage_records", MONEY),
-    ("stock.claim_waits", "who has asked for a unit, forgotten within an hour: ids only"),
     ("stock.unit_holders", "who has held which unit, which proves what was charged: ids and times"),
     ("storage.admin_actions", ADMINISTRATORS),
     ("storage.audit_chains", AUDIT),
@@ -60,7 +59,7 @@ const KEPT: [(&str, &str); 37] = [
 
 /// Tables with a tenant in which the tenant of this test has nothing: they are emptied by the statements beside those of the
 /// others, or hold what only administrators and workers put there.
-const EMPTY: [&str; 10] = [
+const EMPTY: [&str; 9] = [
     "identity.operations",
     "identity.removed_members",
     "jobs.usage_changes",
@@ -68,7 +67,6 @@ const EMPTY: [&str; 10] = [
     "stock.audit_chains",
     "stock.audit_entries",
     "stock.audit_origins",
-    "stock.claim_waits",
     "stock.operations",
     "stock.queue_entries",
 ];

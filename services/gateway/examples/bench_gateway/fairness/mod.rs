@@ -23,11 +23,11 @@ use std::{
 };
 
 use auth::Role;
-use client::{Outcome, Pace};
 use ids::TenantId;
 use testkit::{Issuer, TestDb};
 
 use crate::serve::{self, Gateway, Service, Stock};
+use client::{Outcome, Pace};
 
 /// Requests per second that the gateway accepts of one user in the limited case: the default.
 const RATE_LIMIT: u32 = 100;

@@ -16,9 +16,10 @@ mod tokens;
 
 use std::net::SocketAddr;
 
+use testkit::Issuer;
+
 use load::{Load, Sample};
 use peers::{Peers, Proxy};
-use testkit::Issuer;
 use tokens::Tokens;
 
 #[derive(Debug, clap::Args)]

@@ -3,7 +3,7 @@
 use super::Notice;
 use crate::html::Language;
 
-/// What a page says.
+/// The texts of a page.
 pub(super) struct Texts {
     pub(super) title: &'static str,
     /// The state in a word or two.
@@ -11,7 +11,7 @@ pub(super) struct Texts {
     pub(super) body: &'static [&'static str],
 }
 
-/// Of the page that asks whether to open the instance: state, title, text and button.
+/// The page that asks whether to open the instance: state, title, text and button.
 pub(super) fn open(language: Language) -> (&'static str, &'static str, &'static str, &'static str) {
     match language {
         Language::English => (

@@ -1,4 +1,4 @@
-//! Which routes have changed, and when that became known.
+//! Changed routes, and when each change became known.
 
 use std::{
     collections::HashMap,
@@ -7,13 +7,13 @@ use std::{
     time::Duration,
 };
 
-use clients::gpu::RouteChange;
+use gpu_api::RouteChange;
 use ids::{InstanceId, TenantId};
 use tokio::time::Instant;
 
-/// How long a change is remembered: longer than anything that was read before it is used.
+/// How long a change is kept: longer than any route that was read before it is used.
 const REMEMBERED: Duration = Duration::from_secs(300);
-/// Changes that are remembered before old ones are forgotten.
+/// Maximum number of changes before old ones are removed.
 const ENOUGH: usize = 1024;
 
 /// The changes that were read, numbered in their order.
@@ -31,7 +31,7 @@ struct State {
 /// The last change of each key.
 struct Latest<K> {
     changes: HashMap<K, (u64, Instant)>,
-    /// Number of changes at which old ones are forgotten.
+    /// Number of changes at which old ones are removed.
     limit: usize,
 }
 

@@ -1,4 +1,4 @@
-//! The worker `gateway.routes`, which follows the changes of routes.
+//! Follows the changes of routes.
 
 use std::{
     collections::HashMap,
@@ -8,9 +8,9 @@ use std::{
 
 use api::ErrorChain;
 use backon::{BackoffBuilder, ExponentialBuilder, Retryable};
-use clients::gpu::{HostLabel, RouteChange};
 use futures::future::join_all;
-use service::Workers;
+use gpu_api::{HostLabel, RouteChange};
+use service::{Duty, Task};
 use tokio::time::{Instant, sleep};
 
 use super::{Inner, OpenRoute, Routes};
@@ -21,20 +21,16 @@ const WAIT: Duration = Duration::from_secs(5);
 const GRACE: Duration = Duration::from_secs(7);
 const MIN_DELAY: Duration = Duration::from_millis(100);
 const MAX_DELAY: Duration = Duration::from_secs(2);
-/// Lookups of a changed route that fail before what is open on it is cut.
+/// Failed lookups of a changed route after which its connections are closed.
 const ATTEMPTS: usize = 20;
 
 impl Routes {
-    /// Starts the worker.
-    pub(crate) fn start(&self, workers: &Workers, service: &str) {
-        let routes = self.clone();
-        workers.spawn(format!("{service}.routes"), move |stop| {
-            let routes = routes.clone();
-            async move {
-                stop.run_until_cancelled(routes.follow()).await;
-                Ok(())
-            }
-        });
+    /// The task that does it.
+    pub(crate) fn task(&self) -> Task {
+        Task::new("routes", Duty::Follow, self, |routes| async move {
+            routes.follow().await;
+            Ok(())
+        })
     }
 
     async fn follow(&self) {
@@ -60,7 +56,7 @@ impl Routes {
         }
     }
 
-    /// Outdates what is known of the changed routes, and looks at what is open on them.
+    /// Invalidates the changed routes, and checks their open connections.
     fn apply(&self, changes: impl Iterator<Item = RouteChange>) {
         let mut concerned: HashMap<String, Vec<Arc<OpenRoute>>> = HashMap::new();
         for change in changes {
@@ -78,7 +74,7 @@ impl Routes {
         }
     }
 
-    /// Cuts what is open on the routes of a host name, unless they go on.
+    /// Closes the connections on the routes of a host name, unless the routes stay valid.
     async fn check(&self, label: String, open: Vec<Arc<OpenRoute>>) {
         let Some(host) = HostLabel::parse(&label) else { return };
         let find = async || self.find(host, &label).await;

@@ -1,6 +1,6 @@
-//! Where running instances are. The gpu service is asked once for each host name, and tells in a feed which routes have
-//! changed: until then a route is used from memory. A change is followed at once: requests ask again, and what is open to
-//! an instance that has stopped or moved is cut.
+//! Routes to running instances. The gpu service is asked once for each host name, and publishes changed routes in a
+//! feed: until then a route is used from memory. After a change, requests ask again, and connections to an instance
+//! that has stopped or moved are closed.
 //!
 //! Without the feed a route is used for a second. While the gpu service does not answer at all, the last known route is used
 //! for a minute.
@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use clients::gpu::{Client, HostLabel};
+use gpu_api::{Client, HostLabel};
 use moka::future::Cache;
 use tokio::time::Instant;
 
@@ -86,7 +86,7 @@ impl Routes {
         &self,
         host: HostLabel,
         label: &str,
-    ) -> Result<Option<Arc<OpenRoute>>, Arc<clients::Error>> {
+    ) -> Result<Option<Arc<OpenRoute>>, Arc<peer::Error>> {
         let inner = &self.0;
         let mut attempts = 0;
         loop {
@@ -116,7 +116,7 @@ impl Inner {
         until.is_some_and(|until| Instant::now() < until)
     }
 
-    /// Whether what was found can still be used.
+    /// Whether the result can still be used.
     fn is_valid(&self, host: HostLabel, found: &Found) -> bool {
         let life = match (self.is_followed(), &found.route) {
             (true, Some(route)) if route.address.is_some() => FOLLOWED,
@@ -134,7 +134,7 @@ impl Inner {
         !self.changed.is_after(host.instance, tenant, found.position)
     }
 
-    async fn fetch(&self, host: HostLabel, label: &str) -> Result<Found, clients::Error> {
+    async fn fetch(&self, host: HostLabel, label: &str) -> Result<Found, peer::Error> {
         let position = self.changed.position();
         let found = |route| Found { route, position, at: Instant::now() };
         match self.gpu.route(label).await {

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
-use clients::gpu::{Route, RouteChange};
+use gpu_api::{Route, RouteChange};
 use ids::{InstanceId, ShareLinkId};
 use tokio_util::sync::CancellationToken;
 
@@ -48,7 +48,7 @@ impl OpenRoute {
         self.route == *route && !self.over.is_cancelled()
     }
 
-    /// Whether what is open on this route may stay open when it is `now`.
+    /// Whether connections on this route may stay open if the route is `now`.
     pub(super) fn goes_on_as(&self, now: Option<&Route>) -> bool {
         now.is_some_and(|now| {
             now.tenant_id == self.tenant_id
@@ -81,7 +81,7 @@ impl OpenRoute {
         self.shares.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Cuts what was opened with links that are not among these.
+    /// Closes connections that were opened with other links.
     pub(super) fn keep_shares(&self, valid: &[ShareLinkId]) {
         let mut shares = self.shares();
         shares.valid = valid.to_vec();
@@ -94,7 +94,7 @@ impl OpenRoute {
         });
     }
 
-    /// Cuts what is open on this route.
+    /// Closes the connections on this route.
     pub(super) fn end(&self) {
         self.over.cancel();
     }

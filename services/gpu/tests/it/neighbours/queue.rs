@@ -5,24 +5,12 @@ use std::sync::Arc;
 use api::{Json, Path, Problem, Query};
 use auth::Caller;
 use axum::extract::State;
-use ids::{DatacenterId, GpuSpecId, InstanceId, TenantId};
+use ids::{InstanceId, UnitId};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use stock_api::{ClaimRequest, WaitRequest};
 
-use super::{ClaimRequest, Played, SPEC, claim};
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct WaitRequest {
-    tenant_id: TenantId,
-    gpu_spec_id: GpuSpecId,
-    #[serde(default)]
-    datacenter_id: Option<DatacenterId>,
-    #[serde(default)]
-    preferred_node: Option<String>,
-    #[serde(rename = "attempt")]
-    _attempt: i64,
-}
+use super::{Played, SPEC, claim};
 
 pub(super) async fn claim_or_wait(
     State(state): State<Played>,
@@ -32,11 +20,12 @@ pub(super) async fn claim_or_wait(
 ) -> Result<Json<Value>, Problem> {
     let request = ClaimRequest {
         instance_id,
-        _tenant_id: wait.tenant_id,
+        tenant_id: wait.tenant_id,
         gpu_spec_id: wait.gpu_spec_id,
         datacenter_id: wait.datacenter_id,
-        _preferred_node: wait.preferred_node,
+        preferred_node: wait.preferred_node,
         interruptible: false,
+        recall_rank: 0,
     };
     let played = Arc::clone(&state.0);
     match claim(State(state), caller, Json(request)).await {
@@ -101,7 +90,7 @@ pub(super) async fn grants(
     let holdings = played.holdings();
     let items: Vec<Value> = holdings.grants[after..]
         .iter()
-        .map(|id| json!({ "at": "2026-01-01T00:00:00Z", "change": { "instance_id": id } }))
+        .map(|id| json!({ "at": "2026-01-01T00:00:00Z", "change": { "instance_id": id, "unit_id": UnitId::new() } }))
         .collect();
     Json(json!({ "items": items, "next_cursor": holdings.grants.len().to_string(), "complete": true }))
 }

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use atelier_jobs::schedule::{Decision, Ending, Event, JobId, Settings, Shape, Share, TenantId, WorkerId};
+use schedule::{Decision, Ending, Event, JobId, Settings, Shape, Share, TenantId, WorkerId};
 
 use super::{
     MINUTE, SECOND, START,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use atelier_jobs::schedule::Share;
+use schedule::Share;
 
 use super::{
     gang_core,

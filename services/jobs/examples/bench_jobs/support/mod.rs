@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use atelier_jobs::schedule::{
+use schedule::{
     Estimate, Event, Job, JobId, Level, Millis, ModelId, NodeId, Pool, Settings, Shape, Snapshot, SpecId,
     TenantId, Tenure, Worker, WorkerId,
 };

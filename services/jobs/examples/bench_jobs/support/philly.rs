@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use atelier_jobs::schedule::{Estimate, Histogram};
+use schedule::{Estimate, Histogram};
 
 use super::{MINUTE, trace};
 

@@ -5,11 +5,11 @@ use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimConsumerReference};
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use kube::{Api, Resource as _, ResourceExt as _};
+use plans::observation::{ClaimRef, ObservedMirror, PodRef, UNITS};
+use plans::unit::devices;
 use serde_json::json;
 
 use super::{Applier, WriteError, apply_params, conflict, created, is_gone, post_params};
-use crate::observation::{ClaimRef, ObservedMirror, PodRef, UNITS};
-use crate::unit::devices;
 
 impl Applier {
     pub(super) fn device_claims(&self, namespace: &str) -> Api<ResourceClaim> {
@@ -110,7 +110,7 @@ impl Applier {
         }
     }
 
-    /// Creates the volume first: it is what shows that there is a mirror to delete.
+    /// Creates the volume first: it shows that there is a mirror to delete.
     pub(super) async fn create_mirror(
         &self,
         unit: &GpuUnit,
@@ -127,7 +127,7 @@ impl Applier {
         created(self.write("mirror_claim", storage, claims.create(&post_params(), &claim)).await)
     }
 
-    /// Deletes the claim first: the volume is what shows that there is a mirror to delete.
+    /// Deletes the claim first: the volume shows that there is a mirror to delete.
     pub(super) async fn delete_mirror(&self, mirror: &ObservedMirror) -> Result<(), WriteError> {
         self.delete_volume_claim(&mirror.namespace, &mirror.storage).await?;
         let volumes: Api<PersistentVolume> = Api::all(self.client.clone());

@@ -11,15 +11,15 @@ use std::sync::Arc;
 use crds::{GpuUnit, names};
 use kube::api::{PatchParams, PostParams};
 use kube::{Client, Resource, ResourceExt as _};
+use plans::settings::Settings;
+use plans::tenant::Owner;
+use plans::unit::action::Action;
 use serde_json::{Value, json};
 use traces::SpanKind;
 
 use super::cache::Cache;
 use super::election::Fence;
 use super::metrics::Metrics;
-use crate::settings::Settings;
-use crate::tenant::Owner;
-use crate::unit::action::Action;
 
 /// A point at which a test can intervene.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,14 +5,13 @@ use k8s_openapi::api::core::v1::{Namespace, ResourceQuota, ServiceAccount};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use kube::Api;
 use kube::api::Patch;
+use plans::tenant::{self, Object, Owner};
 
 use super::super::watch::applied;
 use super::{Applier, WriteError, apply_params};
-use crate::tenant::{self, Object, Owner};
 
 impl Applier {
-    /// Applies what pods need before they can be created, if it is missing or differs: the namespace itself and the
-    /// service account.
+    /// Applies the prerequisites of pods if they are missing or differ: the namespace and the service account.
     pub(super) async fn create_namespace(
         &self,
         owner: Owner<'_>,
@@ -33,7 +32,7 @@ impl Applier {
         self.apply_all(owner, self.outdated(owner, root_inside, false)).await
     }
 
-    /// Applies what others have deleted or changed.
+    /// Restores objects that others have deleted or changed.
     pub(crate) async fn repair_namespace(&self, owner: Owner<'_>) -> Result<(), WriteError> {
         self.apply_all(owner, self.outdated(owner, false, true)).await
     }

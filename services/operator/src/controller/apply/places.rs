@@ -6,12 +6,12 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod, PodSpec};
 use kube::api::ListParams;
 use kube::{Api, ResourceExt as _};
+use plans::observation::why_no_room;
+use plans::unit::pods::{Placement, placeholder};
+use plans::unit::resources::template_hash;
+use plans::unit::snapshot::PlaceCheck;
 
 use super::{Applier, WriteError};
-use crate::observation::why_no_room;
-use crate::unit::pods::{Placement, placeholder};
-use crate::unit::resources::template_hash;
-use crate::unit::snapshot::PlaceCheck;
 
 impl Applier {
     /// Checks whether the unit fits on the node, and puts the answer into the cache. The pods of others on the node

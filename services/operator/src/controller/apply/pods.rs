@@ -7,11 +7,11 @@ use futures::AsyncReadExt as _;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DeleteParams, LogParams, Patch, PatchParams, Preconditions};
 use kube::{Api, ResourceExt as _};
+use plans::observation::{ClaimRef, PodRef};
+use plans::unit::action::LogSource;
 use serde_json::{Value, json};
 
 use super::{Applier, WriteError, conflict, finalizer_patch, is_gone, post_params};
-use crate::observation::{ClaimRef, PodRef};
-use crate::unit::action::LogSource;
 
 /// Delays before a pod is created again in a namespace whose quota is not counted yet, which takes milliseconds; after
 /// them, the ordinary backoff.
@@ -220,8 +220,8 @@ impl Applier {
     }
 }
 
-/// What passes by itself or by the administrator: a namespace that is terminating, one that is so new that it has no
-/// service account or no counted quota yet, a permission that the operator lacks.
+/// Errors that clear up by themselves or need an administrator: a terminating namespace, a new namespace without a
+/// service account or counted quota, a missing permission of the operator.
 const TRANSIENT: [&str; 4] =
     ["is being terminated", "error looking up service account", UNCOUNTED, "cannot create resource"];
 /// The cluster has not counted a new quota yet.

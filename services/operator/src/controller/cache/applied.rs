@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crds::GpuUnit;
+use plans::unit::devices;
 
 use super::{Cache, Key, is_known};
-use crate::unit::devices;
 
 /// An applied object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Applied {
-    /// Hash of what was applied.
+    /// Hash of the applied object.
     pub(crate) hash: String,
-    /// Hash of what the cluster stores of it, without the status.
+    /// Hash of the stored object in the cluster, without the status.
     pub(crate) content: String,
     /// Resource version.
     pub(crate) version: String,

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use kube::ResourceExt as _;
+use plans::observation::{ObservedDeviceClaim, ObservedMirror};
 
 use super::{Cache, Key, VersionedClaim, is_known};
-use crate::observation::{ObservedDeviceClaim, ObservedMirror};
 
 impl Cache {
     /// Puts a claim on devices from a watch or from the response to a write. Older versions are ignored.

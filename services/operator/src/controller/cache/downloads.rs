@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use k8s_openapi::api::core::v1::Pod;
+use plans::observation::ObservedDownload;
 
 use super::{Cache, Inner, Key, is_known};
-use crate::observation::ObservedDownload;
 
 impl Cache {
     /// Puts the pod of a download from a watch, or from the response to its creation.

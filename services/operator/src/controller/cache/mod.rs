@@ -15,17 +15,16 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use crds::{GpuStorage, GpuUnit, Instance};
 use jiff::Timestamp;
 use kube::ResourceExt as _;
-use tokio::time::Instant;
-
-use crate::observation::{
+use plans::observation::{
     DraSupport, ObservedDeviceClaim, ObservedDownload, ObservedMirror, ObservedNode, ObservedPod,
     ObservedRuntimeClass, ObservedVolumeClaim,
 };
-use crate::unit::snapshot::PlaceCheck;
+use plans::unit::snapshot::PlaceCheck;
+use tokio::time::Instant;
 
 pub(crate) use applied::Applied;
 
-/// Number of deleted pods and claims that are remembered, so that a late response does not restore one.
+/// Number of deleted pods and claims that are kept, so that a late response does not restore one.
 const TOMBSTONES_MAX: usize = 16_384;
 
 /// The key of an object to reconcile.
@@ -66,7 +65,7 @@ struct VersionedClaim {
     version: String,
 }
 
-/// What is known of one unit.
+/// The cached objects of one unit.
 #[derive(Default)]
 struct Slot {
     unit: Option<Arc<GpuUnit>>,
@@ -164,7 +163,7 @@ impl Cache {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets the time from which this process can act on what it observes.
+    /// Sets the time from which this process can act on its observations.
     pub(crate) fn begin(&self, now: Timestamp) {
         self.write().began = Some(now);
     }

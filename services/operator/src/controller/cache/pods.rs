@@ -6,9 +6,9 @@ use std::sync::Arc;
 use crds::GpuUnit;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
+use plans::observation::{ObservedPod, Role};
 
 use super::{Cache, Inner, Key, Slot, is_known};
-use crate::observation::{ObservedPod, Role};
 
 impl Cache {
     /// Puts a pod from a watch.

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use crds::{GpuStorage, GpuUnit};
 use jiff::Timestamp;
 use kube::ResourceExt as _;
+use plans::observation::{ObservedNode, ObservedPod, ObservedStorage, ObservedVolumeClaim, Role};
+use plans::unit::snapshot::Snapshot;
 
 use super::{Cache, Inner, Slot};
-use crate::observation::{ObservedNode, ObservedPod, ObservedStorage, ObservedVolumeClaim, Role};
-use crate::unit::snapshot::Snapshot;
 
 /// The kinds that places depend on.
 const WATCHED: [&str; 2] = ["Node", "Pod"];

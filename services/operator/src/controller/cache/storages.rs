@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use crds::{GpuStorage, GpuUnit};
 use kube::ResourceExt as _;
+use plans::observation::ObservedVolumeClaim;
 
 use super::{Cache, Inner, Key, is_known};
-use crate::observation::ObservedVolumeClaim;
 
 impl Cache {
     pub(crate) fn put_storage(&self, mut storage: GpuStorage) -> Vec<Key> {

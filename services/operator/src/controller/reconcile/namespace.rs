@@ -1,11 +1,12 @@
 //! Namespaces of instances.
 
+use plans::tenant::Owner;
+
 use super::Reconciler;
 use crate::controller::apply::WriteError;
-use crate::tenant::Owner;
 
 impl Reconciler {
-    /// Restores what others have deleted or changed in the namespace of a unit, or of a tenant that needs it.
+    /// Restores objects that others have deleted or changed in the namespace of a unit, or of a tenant that needs it.
     pub(super) async fn repair_namespace(&self, namespace: &str) -> Result<(), WriteError> {
         let cache = &self.applier.cache;
         if cache.applied(namespace).is_empty() {

@@ -1,10 +1,10 @@
 //! Storages.
 
+use plans::storage::{self, Downloads};
+use plans::tenant::Owner;
+
 use super::Reconciler;
 use crate::controller::apply::WriteError;
-use crate::download::Downloads;
-use crate::storage;
-use crate::tenant::Owner;
 
 impl Reconciler {
     /// Writes the next step for a storage.

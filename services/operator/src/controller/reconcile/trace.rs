@@ -9,7 +9,7 @@ use traces::{Span, SpanKind, TraceContext};
 use super::Reconciler;
 
 impl Reconciler {
-    /// The span of a reconcile, if the unit is on its way to what a recorded request asked for.
+    /// The span of a reconcile, while the unit changes because of a recorded request.
     pub(super) fn span(&self, name: &str) -> Span {
         if !self.tracer.is_on() {
             return Span::none();
@@ -47,7 +47,7 @@ fn request(unit: &GpuUnit) -> Option<TraceContext> {
     TraceContext::parse(written).filter(TraceContext::is_sampled)
 }
 
-/// Whether the unit is as its spec asks: what happens later has other causes than the request.
+/// Whether the unit has reached its spec: later changes have other causes than the request.
 fn is_settled(unit: &GpuUnit) -> bool {
     let actual = unit.status.as_ref().and_then(|status| status.instance.as_ref());
     match (&unit.spec.instance, actual) {

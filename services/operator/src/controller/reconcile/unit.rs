@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use crds::{FailureReason, GpuUnit, GpuUnitStatus, HeldReason, names};
+use plans::observation::Role;
+use plans::unit::action::{Action, Plan};
+use plans::unit::plan;
+use plans::unit::status::Conditions;
 
 use super::{Outcome, Reconciler};
 use crate::controller::apply::WriteError;
-use crate::observation::Role;
-use crate::unit::action::{Action, Plan};
-use crate::unit::plan;
-use crate::unit::status::Conditions;
 
 /// Time after which a claim that the API server rejected is tried again.
 const INVALID_RETRY: Duration = Duration::from_secs(60);

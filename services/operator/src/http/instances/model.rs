@@ -3,14 +3,14 @@
 use api::Checks;
 use crds::{EnvVar, GpuUnit, Instance, Port, Protocol, UnitState, Volume, names};
 use kube::ResourceExt as _;
+use plans::object_names::name_of;
+use plans::unit::attempt::Attempt;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
 
 use super::super::require_text;
 use crate::error::Error;
-use crate::object_names::name_of;
-use crate::unit::attempt::Attempt;
 
 /// An instance to start.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
@@ -126,7 +126,7 @@ pub(super) struct InstanceView {
     instance_id: String,
     /// Machine-readable reason why it is not running; empty while it runs.
     reason: String,
-    /// The reason for people.
+    /// The reason, for people.
     message: String,
     /// Name of its unit.
     unit: String,

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use crds::{GpuUnit, Instance, names};
 use kube::ResourceExt as _;
 use kube::api::{Patch, PatchParams};
+use plans::object_names::name_of;
 use serde_json::{Value, json};
 
 use super::model::NewInstance;
 use crate::error::Error;
-use crate::object_names::name_of;
 use crate::records::Records;
 use crate::state::AppState;
 

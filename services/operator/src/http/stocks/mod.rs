@@ -16,7 +16,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(create_stocks, delete_stocks))
 }
 
-/// Creates units. Each looks for its place afterwards.
+/// Creates units. Each of them then gets its place.
 #[utoipa::path(
     post, path = "/stocks", tag = "stocks", operation_id = "create_stocks", request_body = NewStocks,
     responses((status = 202, description = "The units are created", body = StocksResult)),

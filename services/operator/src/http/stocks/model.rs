@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use api::Checks;
 use crds::{Allocation, Gpu, GpuUnit, GpuUnitSpec, Quantity, Resources, names};
+use plans::object_names::digest;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::super::require_text;
 use crate::error::Error;
-use crate::object_names::digest;
 
 /// Most units that one call creates or deletes.
 const UNITS_MAX: u32 = 1000;

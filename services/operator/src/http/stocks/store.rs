@@ -3,11 +3,11 @@
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kube::ResourceExt as _;
 use kube::api::{DeleteParams, PostParams, Preconditions};
+use plans::object_names::digest;
 use serde::Serialize;
 
 use super::model::{NewStocks, OldStocks};
 use crate::error::Error;
-use crate::object_names::digest;
 use crate::records::{Record, Records};
 use crate::state::AppState;
 

@@ -1,7 +1,7 @@
 //! The simulated part: users who claim units, and lent workers that run jobs on what the stock does not hold back.
 //!
 //! As in the services: a claim takes a free unit. Without one it takes the unit of a lent worker: the lowest rank first (0: no job,
-//! 1: a background job), then the newest (`claim::interruptible_store::recall`). Every 5 s the jobs service asks for spare units:
+//! 1: a background job), then the newest (`interruptible::store::recall`). Every 5 s the jobs service asks for spare units:
 //! what is free above the hold-back (`claim_spare`), nothing while a user waits.
 //!
 //! Simpler than the services: one pool; who waits for a unit is served in order; a released unit is free at once. Times are

@@ -110,7 +110,7 @@ impl Chart {
         let folder = tempfile::tempdir()?;
         let file = folder.path().join("config.toml");
         std::fs::write(&file, map["data"]["config.toml"].as_str().unwrap())?;
-        let variables = variables(pod.container, &|key| sample_secret(key).to_owned());
+        let variables = variables(pod.container, &sample_secret);
         program::start(&pod.service, &file, &variables)
     }
 }
@@ -132,16 +132,12 @@ pub(crate) fn variables(container: &Value, secret: &dyn Fn(&str) -> String) -> B
 
 /// What the documented keys of Secrets may contain.
 #[must_use]
-pub(crate) fn sample_secret(key: &str) -> &'static str {
+pub(crate) fn sample_secret(key: &str) -> String {
     const KEYS: &str = r#"[{id="2",key="MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="},{id="1",key="MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDA="}]"#;
-    match key {
-        "gateway" => "gateway-token-0123456789abcdef0123",
-        "gpu" => "gpu-token-0123456789abcdef01234567",
-        "identity" => "identity-token-0123456789abcdef012",
-        "stock" => "stock-token-0123456789abcdef012345",
-        "storage" => "storage-token-0123456789abcdef0123",
-        "jobs" => "jobs-token-0123456789abcdef0123456",
-        "operator" => "operator-token-0123456789abcdef012",
+    let sample = match key {
+        service if platform::service(service).is_some() => {
+            return format!("{service}-token-0123456789abcdef0123456");
+        }
         "cookie-keys" | "encryption-keys" => KEYS,
         "oidc-providers" => {
             r#"[{id="company",name="Company",issuer="https://login.example.com",client_id="atelier",client_secret="secret"}]"#
@@ -161,7 +157,8 @@ pub(crate) fn sample_secret(key: &str) -> &'static str {
         | "username"
         | "password" => "secret",
         other => panic!("the key {other:?} of a Secret is not documented"),
-    }
+    };
+    sample.to_owned()
 }
 
 fn text(value: &Value) -> String {

@@ -7,7 +7,7 @@ use std::{
     process::Command,
 };
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use serde_json::Value;
 
 /// Name of the case that is such a process; see [`in_process`].
@@ -17,28 +17,33 @@ const SERVICE: &str = "INSTALL_TEST_SERVICE";
 const FILE: &str = "INSTALL_TEST_FILE";
 const MARK: &str = "the configuration is ";
 
-/// Reads `file` and the environment with the configuration type of a service. Returns what it has read.
+/// Reads `file` and the environment as a program does. Returns what it has read.
 ///
 /// # Errors
-/// If the service does not accept the configuration.
-pub(crate) fn read(service: &str, file: &Path) -> anyhow::Result<Value> {
+/// If the program does not accept the configuration.
+pub(crate) fn read(program: &str, file: &Path) -> anyhow::Result<Value> {
     use service::config::load;
     let some = Some(file);
-    match service {
-        "gateway" => drop(load::<atelier_gateway::Config>(some)?),
-        "identity" => drop(load::<atelier_identity::Config>(some)?),
-        "stock" => drop(load::<atelier_stock::Config>(some)?),
-        "storage" => drop(load::<atelier_storage::Config>(some)?),
-        "jobs" => drop(load::<atelier_jobs::Config>(some)?),
-        "gpu" => drop(load::<atelier_gpu::Config>(some)?),
-        "operator" => drop(load::<atelier_operator::Config>(some)?),
+    match program {
         "backup" => drop(load::<atelier_admin::config::Config>(some)?),
         "provision" => drop(provision::Config::load(some)?),
         "devcluster" => drop(devcluster::Config::read(file)?),
         "devs3" => drop(load::<devs3::Config>(some)?),
-        other => bail!("{other:?} is no service"),
+        name if platform::service(name).is_some() => check(name, file)?,
+        other => bail!("{other:?} is no program"),
     }
     load(some)
+}
+
+/// The command `check-config` of a service, which is built beside the tests.
+fn check(service: &str, file: &Path) -> anyhow::Result<()> {
+    let tests = std::env::current_exe()?;
+    let folder = tests.ancestors().nth(2).context("no folder of programs")?;
+    let program = folder.join(format!("atelier-{service}"));
+    let output = Command::new(&program).args(["check-config", "--config"]).arg(file).output();
+    let output = output.with_context(|| format!("build {} first (cargo build --bins)", program.display()))?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Ok(())
 }
 
 /// As [`read`], in a process that has only these variables.

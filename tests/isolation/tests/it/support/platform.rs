@@ -17,11 +17,11 @@ use atelier_stock::StockConfig;
 use atelier_storage::{LimitsConfig, ObjectStoreConfig, ReconcileConfig};
 use auth::{AuthConfig, RevocationSource};
 use axum::Router;
-use clients::Endpoint;
 use crds::ClusterConfig;
 use encryption::EncryptionKey;
 use jiff::Timestamp;
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use peer::Endpoint;
 use serde_json::{Value, json};
 use service::{Process, TelemetryConfig};
 use testkit::{Client, Collector, Response, TestDb, callers, eventually, service_token};
@@ -395,12 +395,11 @@ async fn start_gateway(services: &[Service], auth: AuthConfig, telemetry: Option
     let public = TcpListener::bind(localhost()).await.unwrap();
     let internal = TcpListener::bind(localhost()).await.unwrap();
     let base = format!("http://{}", public.local_addr().unwrap());
+    // one of a service that is not started here
+    let nowhere = "http://127.0.0.1:9";
     let url = |name| {
-        services
-            .iter()
-            .find(|service| service.name == name)
-            .map(|one| one.client.base().parse().unwrap())
-            .unwrap()
+        let started = services.iter().find(|service| service.name == name);
+        started.map_or(nowhere, |one| one.client.base()).parse().unwrap()
     };
     let many = 1_000_000;
     let config = atelier_gateway::Config {
@@ -411,13 +410,7 @@ async fn start_gateway(services: &[Service], auth: AuthConfig, telemetry: Option
         apps: atelier_gateway::Apps::default(),
         console: None,
         auth,
-        services: Services {
-            identity: url(atelier_identity::NAME),
-            stock: url(atelier_stock::NAME),
-            gpu: url(atelier_gpu::NAME),
-            storage: url(atelier_storage::NAME),
-            jobs: url(atelier_jobs::NAME),
-        },
+        services: Services::new(url),
         gpu_token: service_token("gateway").into(),
         cookie_keys: vec![CookieKey {
             id: "first".into(),
@@ -478,7 +471,7 @@ async fn start_operator(cluster: &devcluster::Cluster, telemetry: Option<&Teleme
     let tenant_code = TenantCode { accept_default_runtime: true, ..TenantCode::default() };
     let settings = Settings { tenant_code, ..Settings::default() };
     let replica = controller::Replica::new(kube, settings, options, Metrics::default());
-    replica.start_workers(&process.workers);
+    process.workers.start(atelier_operator::NAME, replica.tasks());
 }
 
 fn log_archive(objects: &devs3::Server) -> LogArchiveConfig {

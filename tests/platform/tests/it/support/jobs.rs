@@ -91,7 +91,7 @@ impl Jobs {
 impl Worker {
     /// Begins a session.
     pub(crate) async fn register(&self) -> Response {
-        self.door.post("/worker/v1/register", Value::Null).await
+        self.door.post("/worker/v1/register", json!({})).await
     }
 
     /// Polls until there is work.

@@ -13,7 +13,6 @@ use atelier_operator::{
 use atelier_stock::StockConfig;
 use atelier_storage::{LimitsConfig, ObjectStoreConfig, ReconcileConfig};
 use auth::Role;
-use clients::Endpoint;
 use crds::ClusterConfig;
 use db::DbConfig;
 use encryption::EncryptionKey;
@@ -21,6 +20,7 @@ use futures::FutureExt;
 use ids::TenantId;
 use jiff::Timestamp;
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use peer::Endpoint;
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
 use testkit::{Client, Issuer, TestDb, callers, eventually, service_token};
@@ -429,7 +429,7 @@ impl Platform {
             async move {
                 let client = kube_client(kubeconfig).await;
                 let replica = controller::Replica::new(client, settings, options, Metrics::default());
-                replica.start_workers(&process.workers);
+                process.workers.start(atelier_operator::NAME, replica.tasks());
             }
             .boxed()
         })

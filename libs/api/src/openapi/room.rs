@@ -1,0 +1,34 @@
+//! The routes of a service that is several crates.
+
+use axum::{Router, extract::FromRef};
+use utoipa::openapi::OpenApi;
+
+use super::{OpenApiRouter, merge};
+
+/// The routes of one crate of a service with the state `S`.
+pub struct Room<S> {
+    document: OpenApi,
+    /// Attaches their part of the state to the routes.
+    serve: Box<dyn FnOnce(&S) -> Router>,
+}
+
+impl<S> Room<S> {
+    /// Routes that need the part `P` of the state.
+    #[must_use]
+    pub fn new<P: FromRef<S> + Clone + Send + Sync + 'static>(routes: OpenApiRouter<P>) -> Self {
+        let (router, document) = routes.split_for_parts();
+        Self { document, serve: Box::new(move |state| router.with_state(P::from_ref(state))) }
+    }
+}
+
+/// All routes of the service.
+pub fn served<S>(rooms: impl IntoIterator<Item = Room<S>>, state: &S) -> Router {
+    rooms.into_iter().map(|room| (room.serve)(state)).fold(Router::new(), Router::merge)
+}
+
+/// The document of all routes, which begins with `document`.
+#[must_use]
+pub fn documented<S>(rooms: impl IntoIterator<Item = Room<S>>, mut document: OpenApi) -> OpenApi {
+    rooms.into_iter().for_each(|room| merge(&mut document, room.document));
+    document
+}

@@ -1,0 +1,13 @@
+//! Access to running instances: terminals over WebSockets, and SSH with SFTP and forwarded ports.
+//!
+//! Only the top of the service stands on this crate, so that a change here is built in seconds: what others need of keys is in `keys`,
+//! of instances in `instances`. Nothing may enter that records what an instance is to become.
+//!
+//! - `terminal`: a command with a terminal in the instance's container; `ssh`: the SSH endpoint of all instances;
+//! - `app`: what the routes need.
+
+mod app;
+pub mod ssh;
+pub mod terminal;
+
+pub use app::{State, routes};

@@ -1,0 +1,15 @@
+//! Public keys that open instances: those of users, and those of one instance.
+//!
+//! Who may open what with them, and the server that asks, are `access`: nothing of a connection may enter, so that orders can stand
+//! on this crate without it.
+
+mod app;
+mod instance_keys;
+mod key;
+mod store;
+mod user_keys;
+
+pub use app::{State, routes};
+pub use instance_keys::{check_new_keys, insert_new_keys};
+pub use key::fingerprint;
+pub use store::{CHANNEL, notify};

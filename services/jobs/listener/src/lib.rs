@@ -1,0 +1,48 @@
+//! The listener for workers: registrations, polls, progress and ends of attempts. A call proves the worker by its token, and names
+//! the session and the attempt, which fence it.
+//!
+//! Nothing may enter that users call, and no rule of how attempts end: that is `attempts`.
+
+mod app;
+mod delivering;
+mod http;
+mod inputs;
+mod join;
+mod log;
+mod metrics;
+mod poll;
+mod progress;
+mod register;
+
+use std::sync::Arc;
+
+use db::Db;
+use jiff::Timestamp;
+use jobs_core::scheduler::SchedulerConfig;
+use records::{progress::Reports, rest::Rest};
+use results::artifact;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+pub use app::{State, routes};
+pub use delivering::sweep;
+pub use metrics::AttemptMetrics;
+
+/// What calls need.
+#[derive(Clone)]
+pub struct Parts {
+    pub db: Db,
+    pub artifact: artifact::Parts,
+    pub scheduler: SchedulerConfig,
+    /// How far attempts are.
+    pub reports: Reports,
+    pub metrics: AttemptMetrics,
+    pub rest: Arc<Rest>,
+    pub clock: fn() -> Timestamp,
+    /// Wakes the schedulers of this process before they look by themselves.
+    pub submitted: watch::Sender<()>,
+    /// Wakes the open polls of workers in this process.
+    pub assigned: watch::Sender<()>,
+    /// Ends open polls: the shutdown of the process.
+    pub stop: CancellationToken,
+}

@@ -1,0 +1,37 @@
+//! What is stored of jobs, of the pools and workers that run them, and of what happened and what it cost; with the routes that show it.
+//!
+//! Nothing may enter that decides: who gets a worker (`dispatch`), what is submitted (`submission`), how an attempt ends (`attempts`).
+//! Rules are in `core`. No call of the storage service either: files are `results`.
+//!
+//! Slices, each of which imports only those before it:
+//! - [`rest`]: fewer looks at the database while nothing is in progress;
+//! - [`cost`]: prices of pools, what attempts cost, and the feed of it for other services; [`progress`]: the newest reports;
+//! - [`pool`]: workers of one kind with one scheduler, for administrators; [`base_model`]: checkpoints and base models that workers
+//!   have, and that jobs name; [`share`]: the shares of tenants in a pool; [`budget`]: tenants that have nothing left to spend, whose
+//!   jobs are held;
+//! - [`worker`]: units that run jobs;
+//! - [`job`]: jobs of tenants; [`event`]: events of jobs; [`outbox`]: what is to be published at the message broker;
+//! - `app`: what the routes need.
+
+mod app;
+pub mod base_model;
+pub mod budget;
+pub mod cost;
+pub mod event;
+pub mod job;
+pub mod outbox;
+pub mod pool;
+pub mod progress;
+pub mod rest;
+pub mod share;
+pub mod worker;
+
+use sqlx::migrate::Migrator;
+
+pub use app::{State, routes};
+
+/// Name of the service, its schema and its roles.
+pub const NAME: &str = "jobs";
+
+/// Migrations of the service's schema.
+pub static MIGRATIONS: Migrator = sqlx::migrate!("../../../migrations/jobs");

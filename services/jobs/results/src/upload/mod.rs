@@ -1,0 +1,12 @@
+//! Inputs that users upload for their jobs: their bytes go into the tenant's bucket, below `jobs/uploads/<upload>/`, by signed
+//! URLs. Deleted a day after they were created, or used last.
+
+mod http;
+mod model;
+mod store;
+mod sweep;
+
+pub(crate) use http::routes;
+pub use http::{confirm, is_unchanged};
+pub use store::{find_all, record_uses, take};
+pub use sweep::round as sweep;

@@ -1,0 +1,277 @@
+//! Random scripts, and some that are not.
+
+use atelier_operator_plans::observation::Role;
+use jiff::SignedDuration;
+use proptest::prelude::*;
+
+use crate::events::{Event, Fate};
+use crate::world::{World, node_name, unit_name};
+use crate::{NODES, PLACES, UNITS};
+
+fn events() -> impl Strategy<Value = Event> {
+    let unit = 0..UNITS;
+    let fate = prop_oneof![6 => Just(Fate::Fine), 1 => Just(Fate::NoImage), 1 => Just(Fate::Crashes), 1 => Just(Fate::NeverReady)];
+    prop_oneof![
+        4 => (unit.clone(), fate).prop_map(|(n, fate)| Event::Start(n, fate)),
+        2 => unit.clone().prop_map(Event::Stop),
+        2 => unit.clone().prop_map(Event::Restart),
+        12 => (unit.clone(), 0..8_usize).prop_map(|(n, writes)| Event::Reconcile(n, writes)),
+        12 => unit.clone().prop_map(|n| Event::Reconcile(n, usize::MAX)),
+        10 => Just(Event::Schedule),
+        6 => (unit.clone(), 0..8_usize).prop_map(|(n, writes)| Event::ScheduleAround(n, writes)),
+        2 => Just(Event::LoseScheduler),
+        3 => Just(Event::Relist),
+        10 => Just(Event::Kubelet),
+        2 => unit.clone().prop_map(Event::Crash),
+        1 => unit.clone().prop_map(Event::Unready),
+        1 => unit.clone().prop_map(Event::DeleteByHand),
+        1 => unit.clone().prop_map(Event::DeleteByForce),
+        1 => unit.clone().prop_map(Event::Resize),
+        1 => (unit.clone(), prop::bool::weighted(0.2)).prop_map(|(n, force)| Event::DeleteClaim(n, force)),
+        10 => Just(Event::Controller),
+        1 => (0..NODES).prop_map(Event::NodeDown),
+        2 => (0..NODES).prop_map(Event::NodeUp),
+        1 => (0..NODES, any::<bool>()).prop_map(|(n, on)| Event::Cordon(n, on)),
+        2 => Just(Event::AddThief),
+        2 => Just(Event::ThiefLeaves),
+        8 => (1..20_i64).prop_map(Event::Wait),
+        1 => unit.prop_map(Event::RemoveUnit),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: testkit::budget(100, 2000), ..ProptestConfig::default() })]
+    #[test]
+    fn no_unit_is_lost_or_used_twice_and_all_settle(dra in any::<bool>(), script in prop::collection::vec(events(), 0..80)) {
+        let mut world = World::new(dra);
+        for event in &script {
+            world.event(event);
+            world.check();
+            (0..UNITS).for_each(|n| world.check_wakes(n));
+        }
+        world.settle();
+        world.check_settled();
+    }
+}
+
+#[test]
+fn nothing_is_written_when_nothing_changed() {
+    for dra in [false, true] {
+        let mut world = World::new(dra);
+        world.event(&Event::Start(0, Fate::Fine));
+        world.settle();
+        world.check_settled();
+        world.now += SignedDuration::from_hours(10);
+        for n in 0..UNITS {
+            let plan = world.decide(n).unwrap();
+            assert_eq!((plan.before_status, plan.after_status), (vec![], vec![]));
+            assert_eq!(Some(plan.status), world.units[n].as_ref().unwrap().status);
+        }
+    }
+}
+
+impl World {
+    /// Uses all places except those of the units, and lets more thieves wait. Returns how many have a place.
+    fn fill(&mut self) -> usize {
+        self.thieves.extend([None, None, None]);
+        self.schedule();
+        let stolen = self.thieves.iter().flatten().count();
+        assert_eq!(stolen, NODES * PLACES - UNITS);
+        stolen
+    }
+
+    /// Lets the first unit come to rest while thieves wait.
+    fn settle_around_thieves(&mut self) {
+        self.event(&Event::Relist);
+        for _ in 0..30 {
+            self.reconcile(0, usize::MAX);
+            self.controller();
+            self.schedule();
+            self.kubelet();
+            self.now += SignedDuration::from_secs(1);
+        }
+    }
+}
+
+/// The operator is killed after it has made a guard for one node, and its unit starts on another one.
+#[test]
+fn a_guard_for_another_node_is_in_nobodys_way() {
+    let mut world = World::new(false);
+    for event in [
+        Event::Start(0, Fate::Fine),
+        Event::Reconcile(2, 2),
+        Event::Schedule,
+        Event::Cordon(0, true),
+        Event::Reconcile(2, 1),
+        Event::Schedule,
+        Event::Start(2, Fate::Fine),
+        Event::Reconcile(2, 1),
+    ] {
+        world.event(&event);
+    }
+    assert!(world.pods.iter().any(|pod| pod.role == Role::Guard), "there is no guard");
+    world.settle();
+    world.check_settled();
+}
+
+/// An instance whose pod was deleted on a lost node starts elsewhere, before that pod has ended.
+#[test]
+fn an_instance_deleted_on_a_lost_node_starts_elsewhere() {
+    let mut world = World::new(false);
+    world.event(&Event::Start(0, Fate::Fine));
+    world.settle();
+    let at = world.pods.iter().find(|pod| pod.role == Role::Instance).unwrap().clone();
+    let node = (0..NODES).find(|n| at.node == Some(node_name(*n))).unwrap();
+    let elsewhere = |world: &World| {
+        world.pods.iter().any(|pod| pod.role == Role::Instance && pod.node.is_some() && pod.node != at.node)
+    };
+    world.event(&Event::NodeDown(node));
+    world.event(&Event::DeleteByHand(0));
+    for seconds in [1, 40] {
+        assert!(!elsewhere(&world), "the node may come back with the pod");
+        world.event(&Event::Wait(seconds));
+        for _ in 0..3 {
+            world.reconcile(0, usize::MAX);
+            world.schedule();
+            world.check();
+        }
+    }
+    assert!(elsewhere(&world));
+    world.event(&Event::NodeUp(node));
+    world.check();
+    world.kubelet();
+    world.settle();
+    world.check_settled();
+    assert!(world.pods.iter().all(|pod| pod.uid != at.uid), "the deleted pod is gone");
+}
+
+/// The claim of a pod that waits for its place is deleted, and perhaps created again: the pod can never be bound with it. The
+/// start goes on with another claim, and a stop gets the place back, also when the operator is killed on the way.
+#[test]
+fn a_start_and_a_stop_survive_the_deletion_of_the_claim_at_any_step() {
+    for (first, then) in (0..7).flat_map(|first| (0..7).map(move |then| (first, then))) {
+        for (by_force, stop) in [(false, false), (false, true), (true, false), (true, true)] {
+            let mut world = World::new(true);
+            world.settle();
+            world.event(&Event::Start(0, Fate::Fine));
+            if stop {
+                world.settle();
+                world.event(&Event::Stop(0));
+            }
+            world.reconcile(0, first);
+            world.event(&Event::DeleteClaim(0, by_force));
+            world.reconcile(0, then);
+            world.settle();
+            world.check_settled();
+        }
+    }
+}
+
+/// A placeholder gets its place as soon as the instance has ended, also while no scheduler runs.
+#[test]
+fn a_free_place_is_taken_back_without_the_scheduler() {
+    let mut world = World::new(false);
+    world.event(&Event::Start(0, Fate::Fine));
+    world.settle();
+    world.event(&Event::Stop(0));
+    world.reconcile(0, usize::MAX);
+    // it is waited for at first
+    world.event(&Event::Wait(15));
+    world.reconcile(0, usize::MAX);
+    let bound = |world: &World| {
+        world
+            .pods
+            .iter()
+            .any(|pod| pod.role == Role::Placeholder && pod.node.is_some() && pod.unit == unit_name(0))
+    };
+    assert!(!bound(&world), "the instance still has it");
+    world.kubelet();
+    world.reconcile(0, usize::MAX);
+    assert!(bound(&world));
+}
+
+/// The scheduler loses its watch before any write of a start or a stop, and lists again after any other.
+#[test]
+fn a_thief_gets_no_place_when_the_scheduler_lists_again_at_any_step() {
+    for (lost, back, dra) in
+        (0..14).flat_map(|lost| (0..14).flat_map(move |back| [(lost, back, false), (lost, back, true)]))
+    {
+        let mut world = World::new(dra);
+        world.settle();
+        let stolen = world.fill();
+        world.event(&Event::Start(0, Fate::Fine));
+        for turn in 0..28 {
+            if turn == 14 {
+                world.settle_around_thieves();
+                world.event(&Event::Stop(0));
+            }
+            if turn % 14 == lost {
+                world.event(&Event::LoseScheduler);
+            }
+            if turn % 14 == (lost + back) % 14 {
+                world.event(&Event::Relist);
+            }
+            world.reconcile(0, 1);
+            world.controller();
+            world.schedule();
+            world.kubelet();
+            world.check();
+            assert_eq!(
+                world.thieves.iter().flatten().count(),
+                stolen,
+                "{lost}, {back}, turn {turn}, dra {dra}"
+            );
+        }
+    }
+}
+
+/// The scheduler looks at the nodes before any number of writes, and reads the nominations after them.
+#[test]
+fn a_thief_gets_no_place_in_a_cycle_around_the_writes() {
+    for (writes, dra) in (0..8).flat_map(|writes| [(writes, false), (writes, true)]) {
+        let mut world = World::new(dra);
+        world.settle();
+        let stolen = world.fill();
+        world.event(&Event::Start(0, Fate::Fine));
+        for turn in 0..24 {
+            if turn == 12 {
+                world.settle_around_thieves();
+                world.event(&Event::Stop(0));
+            }
+            for writes in [writes, 1] {
+                world.event(&Event::ScheduleAround(0, writes));
+                world.controller();
+                world.check();
+            }
+            world.kubelet();
+            world.now += SignedDuration::from_secs(1);
+            assert_eq!(world.thieves.iter().flatten().count(), stolen, "{writes}, turn {turn}, dra {dra}");
+        }
+    }
+}
+
+/// A place that is handed over or taken back is never free for a pending pod of a class in between.
+#[test]
+fn a_thief_gets_no_place_at_any_step_of_a_start_or_a_stop() {
+    for (step, dra) in (0..20).flat_map(|step| [(step, false), (step, true)]) {
+        let mut world = World::new(dra);
+        world.settle();
+        let stolen = world.fill();
+        world.event(&Event::Start(0, Fate::Fine));
+        for turn in 0..12 {
+            if turn == 6 {
+                world.event(&Event::Stop(0));
+            }
+            // the scheduler runs after every single write
+            for writes in [step % (turn + 2), 1] {
+                world.reconcile(0, writes);
+                world.controller();
+                assert!(!dra || world.has_devices(0), "step {step}, turn {turn}: the devices were released");
+                world.schedule();
+            }
+            world.kubelet();
+            world.now += SignedDuration::from_secs(1);
+            assert_eq!(world.thieves.iter().flatten().count(), stolen, "step {step}, turn {turn}, dra {dra}");
+        }
+    }
+}

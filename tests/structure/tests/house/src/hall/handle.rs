@@ -1,0 +1,7 @@
+pub struct Handle;
+
+impl Handle {
+    pub fn turn(self) -> super::Door {
+        super::Door
+    }
+}

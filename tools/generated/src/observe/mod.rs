@@ -1,0 +1,5 @@
+//! What operators see and are woken by: the list of metrics, alert rules, runbooks, dashboards.
+
+pub mod alerts;
+pub mod metrics;
+pub mod promql;
