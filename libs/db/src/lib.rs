@@ -144,8 +144,7 @@ impl Db {
     /// # Errors
     /// If the configured URL is not valid.
     pub fn connect(service: &'static str, config: &DbConfig) -> sqlx::Result<Self> {
-        let pool = |role, password, connections| -> sqlx::Result<(PgPool, Arc<Needs>)> {
-            let connect = config.options(service, role, password)?;
+        let pool = |connect: PgConnectOptions, connections| {
             let options = PgPoolOptions::new()
                 .max_connections(connections)
                 .idle_timeout(IDLE)
@@ -154,12 +153,15 @@ impl Db {
                 .before_acquire(|connection, meta| {
                     Box::pin(async move { Ok(meta.idle_for < TESTED || connection.ping().await.is_ok()) })
                 });
-            Ok(Needs::watch(options, |options| options.connect_lazy_with(connect)))
+            Needs::watch(options, |options| options.connect_lazy_with(connect))
         };
-        let (app, app_needs) = pool("app", &config.app_password, config.max_connections)?;
-        let (worker, worker_needs) = pool("worker", &config.worker_password, config.max_connections)?;
+        let app = config.options(service, "app", &config.app_password)?;
+        let worker = config.options(service, "worker", &config.worker_password)?;
+        let listener = worker.clone().application_name(&format!("atelier-{service}-listener"));
+        let (app, app_needs) = pool(app, config.max_connections);
+        let (worker, worker_needs) = pool(worker, config.max_connections);
         // a second one while a lost one is closed
-        let (listeners, _) = pool("worker", &config.worker_password, 2)?;
+        let (listeners, _) = pool(listener, 2);
         Ok(Self(Arc::new(Inner {
             app,
             worker,

@@ -12,9 +12,9 @@ const CHANNELS: [&str; 6] = ["one", "two", "three", "four", "five", "six"];
 
 /// The connections that listen.
 const LISTENING: &str = "select count(*) from pg_stat_activity
-    where datname = current_database() and usename like 'atelier_%' and query like 'LISTEN%'";
+    where datname = current_database() and application_name like 'atelier-%-listener'";
 const TERMINATE: &str = "select count(pg_terminate_backend(pid)) from pg_stat_activity
-    where datname = current_database() and usename like 'atelier_%' and query like 'LISTEN%'";
+    where datname = current_database() and application_name like 'atelier-%-listener'";
 
 async fn count(admin: &mut PgConnection, what: &'static str) -> i64 {
     sqlx::query_scalar(what).fetch_one(admin).await.unwrap()

@@ -377,7 +377,7 @@ async fn waiting_streams_share_one_listener_and_one_reader() {
     }
     let mut admin = world.db.admin().await;
     let listening = "select count(*) from pg_stat_activity
-        where datname = current_database() and usename like 'atelier_%' and query ilike 'listen%'";
+        where datname = current_database() and application_name like 'atelier-%-listener'";
     let mut listeners =
         async || -> i64 { sqlx::query_scalar(listening).fetch_one(&mut admin).await.unwrap() };
     eventually("somebody listens", async || (listeners().await > 0).then_some(())).await;
@@ -392,7 +392,7 @@ async fn waiting_streams_share_one_listener_and_one_reader() {
     assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
     // a lost connection of the listener loses no event
     let cut = "select count(pg_terminate_backend(pid)) from pg_stat_activity
-        where datname = current_database() and usename like 'atelier_%' and query ilike 'listen%'";
+        where datname = current_database() and application_name like 'atelier-%-listener'";
     sqlx::query(cut).execute(&mut admin).await.unwrap();
     for tenant in &tenants[..3] {
         let _ = world.user(*tenant, Role::Member).post("/v1/instances", World::order()).await.expect(202);
