@@ -69,7 +69,7 @@ async fn a_month_is_reported_by_service_and_operation() {
         assert!(query.contains("[2678400s]") && time == "1793491200", "{query} at {time}");
     }
 
-    // the present month, until now
+    // the current month so far
     let report = availability::report(&url, None, now).await.unwrap();
     assert_eq!((report.from.to_string(), report.to), ("2026-11-01T00:00:00Z".to_owned(), now));
     for wrong in ["2026-13", "2026-12", "november"] {

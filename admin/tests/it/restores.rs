@@ -30,7 +30,7 @@ async fn a_backup_is_restored_into_another_database_and_prepared() {
     let restored = restore::restore(&target.config, &path, false, now).await.unwrap();
     assert!(matches!(restored, restore::Restored::Ready));
     assert_eq!(target.count("select count(*) from identity.tenants where name = 'studio'").await, 1);
-    // what was published is visible, whatever the number of its transaction was
+    // published rows are visible, whatever their transaction ids were before the restore
     let hidden = "select count(*) from identity.revocations where not pg_visible_in_snapshot(xact, pg_current_snapshot())";
     assert_eq!((source.count(hidden).await, target.count(hidden).await), (1, 0));
     assert_eq!(target.count("select count(*) from gpu.feed_cursors").await, 0);
@@ -73,7 +73,8 @@ async fn a_backup_of_a_later_release_is_refused_and_one_of_an_earlier_release_wa
     assert_eq!(target.count(connect).await, 0);
 }
 
-/// What services and consumers of usage have seen since the backup is overtaken, and nothing that ran is taken for running.
+/// Versions are raised above those that services and consumers of usage may have seen since the backup. Instances that ran at the
+/// time of the backup are not assumed to be running.
 #[tokio::test]
 async fn restored_instances_and_runs_are_behind_nothing_that_others_know() {
     let world = World::new().await;
@@ -103,18 +104,18 @@ async fn restored_instances_and_runs_are_behind_nothing_that_others_know() {
     let true_of = async |condition: &'static str| world.count(condition).await;
     // a start that was made after the backup has another number
     assert_eq!(true_of("select attempt from gpu.instances where name = 'stopped'").await, 1007);
-    // what ran is decided by what its cluster has of the start that is recorded
+    // whether an instance runs is decided by what its cluster reports about the recorded start
     let guarded = "select count(*) from gpu.instances where attempt = 7 and restored_attempt = 7";
     assert_eq!(true_of(guarded).await, 2);
     assert_eq!(true_of("select count(*) from gpu.instances where phase ? 'hold'").await, 0);
     let due = "select count(*) from gpu.instances where lease_until is null and wake_at <= now()";
     assert_eq!(true_of(due).await, 3);
-    // a hold ends where it was confirmed last; a run goes on
+    // a hold ends at its last confirmation; a run stays open
     let held =
         "select count(*) from gpu.runs where attempt = 3 and ended_at = confirmed_at and hold_end = 'unseen'";
     assert_eq!(true_of(held).await, 1);
     assert_eq!(true_of("select count(*) from gpu.runs where attempt = 2 and ended_at is null").await, 1);
-    // versions are above all that were published in the century until the restore, a hundred a minute
+    // versions start above 100 for each minute from 2025 to the restore: no more can have been published
     let lowest = (now.as_second() - 1_735_689_600) / 60 * 100;
     assert_eq!(true_of("select version::bigint from gpu.runs where attempt = 3").await, lowest + 1);
     world
@@ -127,12 +128,12 @@ async fn restored_instances_and_runs_are_behind_nothing_that_others_know() {
         .await;
     let above = "select min(version)::bigint from gpu.runs where attempt in (2, 4)";
     assert_eq!(true_of(above).await, lowest + 1);
-    // what was published is visible, whatever the numbers of its transactions were
+    // published rows are visible, whatever their transaction ids were before the restore
     let hidden = "select (select count(*) from gpu.events where xact > pg_current_xact_id())
         + (select count(*) from gpu.route_changes where xact > pg_current_xact_id())
         + (select count(*) from gpu.usage_records where xact > pg_current_xact_id())";
     assert_eq!(true_of(hidden).await, 0);
-    // a second preparation changes nothing that services have done since
+    // a second preparation does not undo what services have done since
     restore::prepare(&world.config, now).await.unwrap();
     assert_eq!(true_of("select count(*) from gpu.restores").await, 1);
 }

@@ -370,7 +370,7 @@ async fn pictures_have_the_format_of_the_options() {
     };
     let is_jpeg = |file: &[u8]| file.starts_with(b"\xff\xd8\xff");
     let jpg = json!({ "samples_format": "jpg" });
-    // what overrides the options is for the file: the answer is encoded when they are restored
+    // overridden options apply to the file only: they are restored before the answer is encoded
     let (status, answer) = make("txt2img", json!({ "override_settings": jpg })).await;
     assert_eq!(status, 200, "{answer}");
     assert!(!is_jpeg(&picture(&answer)));
@@ -404,7 +404,7 @@ async fn checkpoints_are_those_of_the_folder_and_make_other_pictures() {
         let all = all.as_array().unwrap().clone();
         all.iter().map(|one| one["model_name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
-    // it has read the folder when it answers
+    // it answers after it has read the folder
     assert_eq!(names().await, ["atelier-cpu-stand-in"]);
     let folder = server.folder.path().join("checkpoints");
     std::fs::create_dir(&folder).unwrap();

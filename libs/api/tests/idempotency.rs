@@ -1,4 +1,4 @@
-//! Writes that are sent again, at the same time, or with another body under the same key.
+//! Writes that are repeated, sent concurrently, or sent with another body under the same key.
 
 #![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
 
@@ -19,7 +19,7 @@ use tokio::sync::Semaphore;
 #[derive(Clone)]
 struct App {
     db: Db,
-    /// Effects wait for a permit: a test can hold one open.
+    /// Effects wait for a permit, so that a test can delay one.
     gate: Arc<Semaphore>,
 }
 
@@ -106,7 +106,7 @@ async fn while_the_first_is_under_way_the_second_is_told_so() {
     assert_eq!(notes(&app).await, 1);
 }
 
-/// The first is committed between the second's look at the keys and its lock.
+/// The first request commits after the second has read the keys and before it locks its own.
 #[tokio::test]
 async fn a_second_that_did_not_see_the_first_has_no_effect() {
     let (_database, app, client) = app(0).await;
@@ -200,7 +200,7 @@ async fn writes_of_a_group_are_carried_out_once_each() {
     let (refused, twice) = (json!({ "key": "c", "refuse": true }), json!({ "key": "b", "other": 1 }));
     assert_eq!(statuses(json!([a, refused, b, twice])).await, [201, 403, 201, 409]);
     assert_eq!(notes(&app).await, 2);
-    // those of before are known, also beside new ones; what was refused has left no key
+    // earlier items are recognized, also together with new ones; refused items have left no key
     let (reused, new) = (json!({ "key": "a", "other": 1 }), json!({ "key": "c" }));
     let answer = client.post("/groups", json!([b, reused, new, a])).await.expect(200).body;
     assert_eq!(answer[0], json!({ "status": 201, "body": b, "etag": 3 }));
@@ -209,7 +209,7 @@ async fn writes_of_a_group_are_carried_out_once_each() {
         (&json!(422), &json!(201), &a)
     );
     assert_eq!(notes(&app).await, 3);
-    // if it fails, nothing of it is done
+    // if one item fails, none is written
     client
         .post("/groups", json!([{ "key": "d" }, { "key": "e", "fail": true }]))
         .await

@@ -143,7 +143,7 @@ async fn a_subject_is_verified_as_a_caller_is() {
         client.token(&good).on_behalf(&good).get(path).await.expect_problem(401, "unauthenticated");
         client.on_behalf(&good).get(path).await.expect_problem(401, "unauthenticated");
     }
-    // what services call on their own decides by no user
+    // operations that services call on their own do not accept a user
     client
         .service("gateway")
         .on_behalf(&good)

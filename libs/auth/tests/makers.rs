@@ -1,4 +1,4 @@
-//! What was made ends with its maker.
+//! Objects end with the rights of their maker.
 
 #![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
 
@@ -9,7 +9,7 @@ use ids::{ApiKeyId, TenantId, UserId};
 use jiff::Timestamp;
 use testkit::{Issuer, eventually};
 
-/// Things in memory, as a service would have them in its tables.
+/// Objects in memory, in place of a service's tables.
 #[derive(Clone, Default)]
 struct Things(Arc<Mutex<Vec<MadeBy>>>);
 
@@ -61,7 +61,7 @@ async fn what_was_made_ends_with_the_member_the_user_and_the_key() {
     for maker in [member, user, by_key, stays] {
         things.make(maker);
     }
-    // while nobody follows
+    // while no worker follows the feed
     things.make(early);
     issuer.revoke(Revocation { user_id: Some(early.user_id), ..Revocation::default() });
     let verifier = issuer.auth().verifier;
@@ -72,13 +72,13 @@ async fn what_was_made_ends_with_the_member_the_user_and_the_key() {
     things.are_left(&[member, user, stays]).await;
     issuer.revoke(Revocation { user_id: Some(user.user_id), ..Revocation::default() });
     things.are_left(&[member, stays]).await;
-    // of another tenant, and of the whole tenant, which may become active again
+    // a revocation in another tenant, and one of the whole tenant, which may become active again
     let elsewhere = Some(TenantId::new());
     issuer.revoke(Revocation { user_id: Some(member.user_id), tenant_id: elsewhere, session_id: None });
     issuer.revoke(Revocation { tenant_id: Some(tenant), ..Revocation::default() });
     issuer.revoke(Revocation { user_id: Some(member.user_id), tenant_id: Some(tenant), session_id: None });
     things.are_left(&[stays]).await;
-    // with rights that are newer than the revocation
+    // the maker's rights are newer than the revocation
     things.make(member);
     issuer.revoke(Revocation { user_id: Some(member.user_id), tenant_id: elsewhere, session_id: None });
     issuer.revoke(Revocation { user_id: Some(stays.user_id), ..Revocation::default() });

@@ -65,7 +65,7 @@ async fn a_token_with_scopes_calls_their_operations_only() {
         let client = client.token(&with_scope(&issuer, claims.clone(), nothing));
         client.get("/v1/instances").await.expect_problem(403, "insufficient-scope");
     }
-    // a claim that is no text
+    // a claim that is not a string
     let mut odd = serde_json::to_value(&claims).unwrap();
     odd["scope"] = json!(["instances:read"]);
     client.token(&issuer.sign(&odd)).get("/v1/instances").await.expect_problem(403, "insufficient-scope");
@@ -108,7 +108,7 @@ async fn what_a_key_makes_can_do_no_more_than_the_key() {
         "/v1/webhooks",
         "/v1/storages/sto_1/credentials",
     );
-    // broker credentials submit jobs, webhooks tell of them
+    // broker credentials submit jobs, and webhooks report them
     for (path, lacks, missing, suffices) in [
         (broker, "api-keys:write jobs:read", "jobs:write", "api-keys:write jobs:write"),
         (taken, "api-keys:write", "jobs:write", "api-keys:write jobs:write"),
@@ -119,7 +119,7 @@ async fn what_a_key_makes_can_do_no_more_than_the_key() {
         let _ = key(suffices, false).post(path, json!({})).await.expect(200);
         let _ = key("api-keys:write", false).delete(path).await.expect(200);
     }
-    // requests to the broker and the object store pass no gateway, which counts those of a key
+    // requests to the broker and the object store do not pass the gateway, which counts the requests of a key
     let all = "api-keys:write jobs:write storages:write";
     for path in [broker, taken, access] {
         key(all, true).post(path, json!({})).await.expect_problem(403, "api-key-limited");

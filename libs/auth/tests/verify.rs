@@ -157,7 +157,7 @@ struct Published {
     /// `None`: the issuer answers with an error.
     keys: std::sync::Mutex<Option<Value>>,
     fetches: AtomicUsize,
-    /// Locked by a test while no fetch is to be answered.
+    /// A test locks this to delay the answer to a fetch.
     answers: Mutex<()>,
 }
 
@@ -181,7 +181,7 @@ impl Published {
         (published, Verifier::new(config, reqwest::Client::new()))
     }
 
-    /// Returns the keys until now.
+    /// Returns the keys published so far.
     fn replace(&self, keys: Option<Value>) -> Option<Value> {
         std::mem::replace(&mut *self.keys.lock().unwrap(), keys)
     }
@@ -294,7 +294,7 @@ async fn ten_thousand_checks_cost_no_request() {
     let feed = Router::new().route(
         "/internal/v1/revocations",
         get(move || async move {
-            // the first request is answered, the next one waits for a change that does not come
+            // the first request is answered; the next one waits for a change that never comes
             if counted.fetch_add(1, Ordering::SeqCst) > 0 {
                 std::future::pending::<()>().await;
             }

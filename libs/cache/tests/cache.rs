@@ -1,4 +1,4 @@
-//! The cache with a Valkey or Redis of the machine that is killed, slow, emptied, damaged and shared.
+//! The cache with a local Valkey or Redis that is killed, slow, emptied, damaged or shared.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail loudly")]
 
@@ -28,7 +28,7 @@ fn area(store: &Valkey) -> Area {
     cache(store).area("things")
 }
 
-/// Stores a value, again while the machine is too busy.
+/// Stores a value. Retries on a busy machine.
 async fn put(area: &Area, key: &str, value: &str) {
     eventually("a value is stored", async || area.put(key, &value, LIFE).await.then_some(())).await;
 }
@@ -81,7 +81,7 @@ async fn a_value_that_was_damaged_or_moved_is_none() {
     // a value of another type
     put(&area, "number", "seven").await;
     assert_eq!(area.get::<u32>("number").await, None);
-    // what is stored next is found again
+    // the next stored value is found
     put(&area, "tenant-a", "of a").await;
     assert_eq!(eventually("it is found", async || found(&area, "tenant-a").await).await, "of a");
 }
@@ -124,14 +124,14 @@ async fn a_slow_store_delays_few_calls() {
     within(Duration::from_secs(10), "it is used again", async || found(&area, "a").await).await;
 }
 
-/// With TLS that takes several exchanges: a first call that made it would be late.
+/// A TLS connection takes several round trips: a first call that had to open it would exceed its time.
 #[tokio::test]
 async fn a_connection_is_made_before_the_first_call() {
     let store = Valkey::start().await;
     let _cache = cache(&store);
     eventually("it has connected", async || {
         let clients: String = store.run("CLIENT", "LIST").await;
-        // one of them asks
+        // one of the two connections is that of this command
         (clients.lines().count() == 2).then_some(())
     })
     .await;
@@ -149,7 +149,7 @@ async fn a_store_that_was_late_once_is_used_again_at_once() {
         proxy.hold_back(Duration::ZERO);
         let begun = Instant::now();
         put(&area, "a", "3").await;
-        // a machine that is too busy is late again
+        // on a busy machine the answer may be late again
         (begun.elapsed() < PAUSE / 2).then_some(())
     })
     .await;
@@ -175,7 +175,7 @@ async fn a_store_with_a_password_is_used_with_it_only() {
     assert_eq!(eventually("it is found", async || found(&with, "a").await).await, "1");
 }
 
-/// Reads with a count of those that were not known.
+/// Reads, and the number of those that the cache did not answer.
 struct Source {
     value: AtomicUsize,
     reads: AtomicUsize,
@@ -195,7 +195,7 @@ impl Source {
         reads.read(&"question", self.read()).await.unwrap()
     }
 
-    /// Asks until an answer is known.
+    /// Reads until the answer is cached.
     async fn is_remembered(&self, reads: &Reads) {
         eventually("an answer is remembered", async || {
             let before = self.reads.load(Ordering::SeqCst);
@@ -227,11 +227,11 @@ async fn an_answer_is_read_once_by_all_replicas_until_something_changes() {
     });
     assert_eq!(late.await.unwrap(), 2);
     assert_eq!(one.read(&other, source.read()).await.unwrap(), 3);
-    // everything is gone
+    // the store is empty
     let () = store.run("FLUSHALL", "SYNC").await;
     source.value.store(4, Ordering::SeqCst);
     assert_eq!(source.ask(&two).await, 4);
-    // an error is not remembered
+    // an error is not cached
     let failed: Result<u32, &str> = one.read(&"failing", async { Err("away") }).await;
     assert_eq!(failed, Err("away"));
     assert_eq!(one.read(&"failing", async { Ok::<_, &str>(5) }).await, Ok(5));

@@ -1,5 +1,5 @@
-//! The cache with a Valkey or Redis that speaks TLS. Which authorities a process trusts, it reads from where `SSL_CERT_FILE` says: so each
-//! case runs in a process of its own, which is this program again.
+//! The cache with a Valkey or Redis over TLS. A process reads the authorities that it trusts from the file in `SSL_CERT_FILE`, so
+//! each case starts this program again as a process of its own.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail loudly")]
 
@@ -19,10 +19,10 @@ use tempfile::TempDir;
 use testkit::{Valkey, eventually, within};
 use tokio::{process::Command, time::timeout};
 
-/// What tells a process that it is a client: the address of the store.
+/// The variable with the address of the store. A process that has it is a client.
 const ADDRESS: &str = "CACHE_TEST_ADDRESS";
 const LIFE: Duration = Duration::from_secs(60);
-/// Time of a dependency for its answer to health.
+/// How long a health check waits for a dependency.
 const ASKED: Duration = Duration::from_millis(700);
 
 /// A certificate authority, and a folder with its certificate.
@@ -65,7 +65,7 @@ impl Authority {
     }
 }
 
-/// Runs the test of this name as a client that trusts what is in a file.
+/// Runs the test of this name as a client that trusts the certificates in a file.
 async fn client(test: &str, trusted: &Path, address: &str) -> Output {
     let mut client = Command::new(std::env::current_exe().unwrap());
     client
@@ -105,7 +105,7 @@ async fn a_store_with_tls_is_used() {
 async fn a_store_with_a_wrong_certificate_is_told_nothing() {
     const TEST: &str = "a_store_with_a_wrong_certificate_is_told_nothing";
     if let Some(cache) = cache() {
-        // as health asks, which does not wait for long
+        // with the short timeout of a health check
         within(Duration::from_secs(3), "the reason is named", async || {
             let why = timeout(ASKED, cache.check()).await.ok()?.expect_err("it is used");
             why.contains("certificate").then_some(())

@@ -1,4 +1,4 @@
-//! A transaction whose beginning is cancelled, as that of a request whose client disconnects.
+//! A transaction that is cancelled while it begins, as when the client of a request disconnects.
 
 use std::{future::poll_fn, pin::pin, task::Poll};
 
@@ -25,7 +25,7 @@ async fn a_begin_that_is_cut_off_leaves_no_transaction_open() {
     let database = TestDb::new();
     let config = database.service("stock", &Migrator::with_migrations(vec![])).await;
     let mut admin = database.admin().await;
-    // the next statement is executed on the connection of the transaction
+    // the next statement uses the connection of the transaction
     let db = Db::connect("stock", &DbConfig { max_connections: 1, ..config }).unwrap();
     db.ping().await.unwrap();
     let mut times = 1;

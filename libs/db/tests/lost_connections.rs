@@ -1,5 +1,5 @@
-//! Connections that Postgres ends, or that are cut in the middle of a message, while transactions are under way: each error says
-//! that the database is not available.
+//! Connections that Postgres ends, or that are cut in the middle of a message, during transactions: each error says that the
+//! database is not available.
 
 use std::{
     collections::BTreeMap,
@@ -20,7 +20,7 @@ const ROUND_TRIP: Duration = Duration::from_millis(300);
 /// Transactions of each task, and tasks.
 const TRANSACTIONS: usize = 80;
 const TASKS: usize = 8;
-/// Transactions that end between two losses: more than are under way, so that some succeed.
+/// Transactions that end between two losses: more than run concurrently, so that some succeed.
 const BETWEEN_LOSSES: usize = 10;
 
 /// A transaction like those of requests: settings, prepared statements with many rows, a write, a commit.
@@ -98,7 +98,7 @@ async fn an_error_of_a_cut_connection_is_unavailable() {
     assert!(errors.values().sum::<usize>() > 20, "{errors:#?}");
 }
 
-/// Opens as many connections as there may be, and releases them.
+/// Opens the maximum number of connections, and releases them.
 async fn open_all(db: &Db) -> sqlx::Result<()> {
     for tx in try_join_all((0..CONNECTIONS).map(|_| db.platform())).await? {
         tx.commit().await?;
@@ -136,7 +136,7 @@ async fn a_transaction_begins_with_one_round_trip() {
         let took = begun.elapsed();
         proxy.hold_back(Duration::ZERO);
         drop(tx);
-        // a machine that is too busy needs longer
+        // a busy machine needs longer
         (took < ROUND_TRIP * 2).then_some(())
     })
     .await;

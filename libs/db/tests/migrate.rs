@@ -10,7 +10,7 @@ use sqlx::{
 };
 use testkit::TestDb;
 
-/// A large table is not altered in seconds, and each service waits for the migrations of the others.
+/// Altering a large table takes longer than seconds, and each service waits for the migrations of the others.
 #[tokio::test]
 async fn the_statement_timeout_applies_to_requests_but_not_to_migrations() {
     let note = "create table seen as select current_setting('statement_timeout') as value;
@@ -33,7 +33,7 @@ async fn the_statement_timeout_applies_to_requests_but_not_to_migrations() {
     assert_eq!(limits, ("0".to_owned(), "30s".to_owned()));
 }
 
-/// A compiled query leaves LLVM in its connection: 70 MiB in each that stays open.
+/// A compiled query loads LLVM into its connection: 70 MiB for each that stays open.
 #[tokio::test]
 async fn no_query_of_a_service_is_compiled() {
     let database = TestDb::new();
@@ -77,7 +77,7 @@ async fn a_transaction_is_in_the_scope_of_its_caller() {
     assert_eq!(scope(&mut tx).await, (tenant, Some("on".to_owned())));
 }
 
-/// Neither a later release's schema nor one whose migrations were replaced is touched.
+/// Schemas of later releases, and schemas whose migrations were replaced, are not changed.
 #[tokio::test]
 async fn a_schema_with_other_migrations_is_refused() {
     let migration = |version, sql| {

@@ -24,7 +24,7 @@ async fn notify(admin: &mut PgConnection, channel: &str, payload: &str) {
     sqlx::query("select pg_notify($1, $2)").bind(channel).bind(payload).execute(admin).await.unwrap();
 }
 
-/// Limits the connections of the database, those of superusers excepted. -1 is no limit.
+/// Limits the connections of the database, except those of superusers. -1 means no limit.
 async fn limit_connections(admin: &mut PgConnection, limit: i32) {
     let limit = format!(
         "do $$ begin execute format('alter database %I connection limit {limit}', current_database()); end $$"
@@ -149,7 +149,7 @@ async fn one_process_has_a_lock_and_the_next_one_when_its_connection_is_gone() {
     assert_eq!(count(&mut admin, backends).await, 1);
     timeout(Duration::from_secs(10), lock.lost()).await.expect("the loss is not noticed");
     let taken = eventually("the lock is free", async || other.lock("a").await.unwrap()).await;
-    // the end of a lock that was lost does not end that of another
+    // releasing a lock that was lost does not release that of its new owner
     drop(lock);
     assert!(one.lock("a").await.unwrap().is_none());
     drop(taken);

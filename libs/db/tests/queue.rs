@@ -53,7 +53,7 @@ impl World {
     fn settings() -> Settings {
         Settings {
             lease: Duration::from_millis(600),
-            // longer than any test waits: what the queue does, it does at once
+            // longer than any test waits: the queue must not depend on polling
             poll: Duration::from_secs(60),
             min_delay: Duration::from_millis(20),
             max_delay: Duration::from_millis(80),
@@ -153,7 +153,7 @@ async fn each_due_row_is_reconciled_once_by_one_of_the_replicas() {
     let replicas: Vec<_> = (0..3)
         .map(|_| {
             let seen = Arc::clone(&seen);
-            // a busy machine must not let a lease expire here
+            // no lease may expire here on a busy machine
             let lease = Duration::from_secs(30);
             world.replica(Settings { concurrency: 8, lease, ..World::settings() }, move |leased| {
                 *seen.lock().unwrap().entry(leased.key).or_default() += 1;
@@ -201,7 +201,7 @@ async fn what_is_enqueued_during_a_reconcile_is_reconciled_again() {
     gate.add_permits(1);
     reaches(3).await;
     gate.add_permits(1);
-    // idle and not due: a wake-up reconciles it all the same
+    // the row is idle and not due, but a wake-up still reconciles it
     eventually("the row is released", async || {
         queue.wake(row);
         (started.load(Ordering::SeqCst) >= 4).then_some(())
@@ -260,7 +260,7 @@ async fn a_lane_that_hangs_leaves_room_for_the_others() {
     let done = Arc::new(AtomicUsize::new(0));
     let (now, peak, count) = (Arc::clone(&running), Arc::clone(&most), Arc::clone(&done));
     let settings = Settings { concurrency: 8, lane_concurrency: 3, ..World::settings() };
-    // there are more of them than are read at once
+    // there are more of them than one read returns
     world.insert(&hung, "hung", true).await;
     world.insert(&sound, "sound", true).await;
     let (process, _) = world.replica(settings, move |leased| {
@@ -325,7 +325,7 @@ async fn a_lane_that_was_full_goes_on_at_once() {
     });
     world.insert(&slow, "slow", true).await;
     eventually("the lane is full", async || (begun.load(Ordering::SeqCst) == 1).then_some(())).await;
-    // the queue is read without the full lane
+    // a read of the queue leaves out the full lane
     world.insert(&quick, "quick", true).await;
     eventually("the other lane is done", async || (done.load(Ordering::SeqCst) == 1).then_some(())).await;
     assert_eq!(begun.load(Ordering::SeqCst), 2, "the full lane has got nothing more");

@@ -155,7 +155,7 @@ async fn a_read_costs_what_is_new_however_much_was_read() {
         assert_eq!(reader.read(100).await, [0; 0]);
     }
     let rows = reader.rows().await - before;
-    // a read returns to what was published since the oldest transaction of the server began, in this case of the 10 events
+    // a read starts again at what was published since the oldest transaction of the server began: at most the 10 events
     assert!(rows < 1_000, "{rows} rows were read for 10 events");
 }
 
@@ -166,7 +166,7 @@ async fn pages_of_a_backlog_cost_what_they_return() {
     publish_many(&db, 20_000).await;
     reader.cursor = reader.end().await;
     publish_many(&db, 20_000).await;
-    // the first page finds what is new
+    // the first page returns the new events
     assert_eq!(reader.read(100).await.len(), 100);
     let before = reader.rows().await;
     for page in 1..=20 {
@@ -195,7 +195,7 @@ async fn a_reader_waits_for_a_change_until_its_time_is_over() {
     let long = wait(60);
     let (found, ()) = tokio::join!(feed.changes::<i32>(&start, &long), publish(&db, &[7]));
     assert_eq!(values(&found.unwrap()), [7]);
-    // who asks for the latest gets none of those before
+    // a reader that starts at the latest position gets no earlier events
     let latest = feed.changes::<i32>(&Start::Latest, &minute).await.unwrap();
     assert_eq!(values(&latest), Vec::<i32>::new());
     let (start, long) = (after(&latest.next_cursor), wait(60));
@@ -241,7 +241,7 @@ async fn old_changes_are_deleted() {
     assert_eq!(values(&read(&db, "", 10).await), [3]);
 }
 
-/// A cursor of another server may be ahead of all transactions of this one: it would hide what is published.
+/// A cursor of another server may be ahead of all transactions of this one, and would hide new events.
 #[tokio::test]
 async fn a_cursor_from_before_a_restore_counts_as_the_beginning() {
     let (_database, db) = database().await;
@@ -260,7 +260,7 @@ async fn a_cursor_from_before_a_restore_counts_as_the_beginning() {
     }
 }
 
-/// A reader may stop at any change, and misses none of those that came meanwhile.
+/// A reader may stop at any change, and misses no change that was published meanwhile.
 #[tokio::test]
 async fn a_reader_goes_on_after_any_change_of_a_page() {
     let (_database, db) = database().await;
@@ -290,9 +290,9 @@ async fn a_reader_goes_on_after_any_change_of_a_page() {
     assert!(OUTBOX.page::<i32>(&mut tx, &end, 10).await.unwrap().items.is_empty());
 }
 
-/// Transactions of the service's roles: those that a test begins itself included.
+/// Number of transactions of the service's roles, including those of the test itself.
 async fn transactions(admin: &mut sqlx::PgConnection) -> i64 {
-    // of sessions that have sent their counts: they do so when they end
+    // sessions report their counts when they end
     sqlx::query_scalar("select sum(xact_commit + xact_rollback)::bigint from pg_stat_database where datname = current_database()")
         .fetch_one(admin)
         .await
@@ -308,7 +308,7 @@ async fn readers_at_the_end_cost_no_reads_and_get_each_change_at_once() {
     let wait = |time| Wait { at_most: Duration::from_millis(time), stop: CancellationToken::new() };
     let first: Changes<i32> = feed.changes(&Cursor::default().into(), &wait(0)).await.unwrap();
     let mut cursor = first.next_cursor;
-    // until the worker listens
+    // waits until the worker listens
     testkit::eventually("the feed listens", async || {
         let read: Changes<i32> =
             feed.changes(&cursor.parse::<Cursor>().unwrap().into(), &wait(1)).await.unwrap();

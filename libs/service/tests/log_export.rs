@@ -1,4 +1,4 @@
-//! The log of a process: exported to the collector, and kept for readers. One case: a process has one log.
+//! The log of a process: exported to the collector, and kept for readers. There is only one case, as a process has one log.
 
 use atelier_service::{Front, Process, TelemetryConfig};
 use axum::{Router, routing::get};

@@ -1,4 +1,4 @@
-//! A test's database is removed with the test, whatever the test leaves unfinished.
+//! A test's database is removed with the test, even if the test leaves work unfinished.
 
 #![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
 

@@ -1,4 +1,4 @@
-//! A client that asks for what the document does not have is told what that is.
+//! A request that does not conform to the document gets an error that says what the document does not have.
 
 use atelier_testkit::Documented;
 use serde_json::{Value, json};

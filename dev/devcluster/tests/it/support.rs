@@ -55,7 +55,7 @@ impl Test {
             cluster: None,
             dir: tempfile::tempdir().unwrap(),
         };
-        // what a namespace also gets from the controllers of a real cluster
+        // the controllers of a real cluster create these in each namespace
         until(&test.api::<ConfigMap>(), "kube-root-ca.crt", |_| true).await;
         test
     }

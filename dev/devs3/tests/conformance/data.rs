@@ -69,12 +69,12 @@ async fn an_object_that_another_user_may_read_can_be_copied_by_it() {
     assert_eq!(reader.get(&to, "copy").await.unwrap(), b"v");
     assert_eq!(reader.get(&from, key).await.unwrap(), b"v");
     assert_eq!(owner.get(&from, key).await.unwrap(), b"v");
-    // nothing else
+    // no other request
     assert_eq!(reader.put(&from, key, "w").await, "AccessDenied");
     let removed = reader.s3.delete_object().bucket(&from).key(key).send().await.unwrap_err();
     assert_eq!(code(&removed), "AccessDenied");
     assert_eq!(third.get(&from, key).await.unwrap_err(), "AccessDenied");
-    // what is written anew is private again
+    // an object that is overwritten is private again
     assert_eq!(owner.put(&from, key, "w").await, "ok");
     assert_eq!(reader.get(&from, key).await.unwrap_err(), "AccessDenied");
     for user in [&owner, &reader, &third] {
@@ -295,7 +295,7 @@ async fn a_large_object_is_uploaded_in_parts() {
     // RGW 16 returns NoSuchKey
     assert!(["NoSuchUpload", "NoSuchKey"].contains(&code(&gone).as_str()), "{gone:?}");
 
-    // an open upload does not keep its bucket
+    // an open upload does not prevent the deletion of its bucket
     begin("forgotten").await;
     user.s3.delete_object().bucket(&bucket).key("film").send().await.unwrap();
     user.s3.delete_bucket().bucket(&bucket).send().await.unwrap();

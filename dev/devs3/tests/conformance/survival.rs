@@ -1,5 +1,5 @@
-//! The development store only: data outlives the process, remains of a kill are removed, unknown calls and unknown
-//! configuration are refused.
+//! The development store only: data survives a restart, incomplete files of a killed process are removed, unknown calls and
+//! unknown configuration are refused.
 
 use crate::harness::{Store, config};
 
@@ -23,7 +23,7 @@ async fn users_buckets_objects_and_uploads_outlive_the_process() {
         .unwrap();
     let folder = store.stop().await;
 
-    // the remains of a kill
+    // files that a killed process left incomplete
     let data = folder.path().join("data");
     std::fs::write(data.join("drafts/half"), "half").unwrap();
     std::fs::create_dir(data.join("objects/removed-bucket")).unwrap();

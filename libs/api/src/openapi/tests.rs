@@ -154,7 +154,7 @@ fn headers_are_declared_by_reference() {
     for slow_down in ["429", "502"] {
         assert_eq!(headers("/v1/things", "post", slow_down), ["Retry-After", "x-request-id"]);
     }
-    // only what can be patched under a condition has a version of its own
+    // only resources that are patched with `If-Match` have an `ETag`
     assert_eq!(headers("/v1/notes/{id}", "patch", "200"), ["Idempotency-Replayed", "x-request-id"]);
     assert_eq!(headers("/v1/places/{id}", "put", "200"), ["x-request-id"]);
     let parameters = &document["paths"]["/v1/things"]["post"]["parameters"];
@@ -202,7 +202,7 @@ fn examples_are_composed_of_those_of_the_members() {
     assert_eq!(of(&create["responses"]["201"]), thing);
     let page = json!({ "items": [thing], "next_cursor": null, "unreadable": [] });
     assert_eq!(of(&document["paths"]["/v1/things"]["get"]["responses"]["200"]), page);
-    // what an operation declares stays
+    // what an operation declares itself is not replaced
     assert_eq!(
         of(&document["paths"]["/v1/notes/{id}"]["patch"]["responses"]["200"]),
         json!({ "id": "note" })

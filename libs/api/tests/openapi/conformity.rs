@@ -1,11 +1,11 @@
-//! Values against schemas: the keywords of JSON Schema that the documents use. Another keyword is an error, so that
-//! nothing passes unread.
+//! Validates values against schemas, for the keywords of JSON Schema that the documents use. Any other keyword is an error, so
+//! that none is ignored.
 
 use serde_json::Value;
 
 use crate::documents::{object, resolved};
 
-/// Keywords that say nothing about values.
+/// Keywords that do not restrict values.
 const ANNOTATIONS: [&str; 6] =
     ["description", "default", "example", "examples", "x-extensible-enum", "writeOnly"];
 

@@ -1,4 +1,4 @@
-//! The committed OpenAPI documents speak one dialect (see `api::openapi`), and `docs/PROBLEMS.md` is current.
+//! The committed OpenAPI documents follow the same conventions (see `api::openapi`), and `docs/PROBLEMS.md` is current.
 
 use std::collections::BTreeSet;
 
@@ -55,7 +55,7 @@ const VERBS: [&str; 44] = [
     "withdraw",
 ];
 
-/// Returns what departs from the dialect.
+/// Returns the violations of the conventions.
 fn departures(document: &Value) -> Vec<String> {
     let mut found = Vec::new();
     if document["servers"][0]["url"] != "/" || document["info"]["version"] != env!("CARGO_PKG_VERSION") {

@@ -26,7 +26,7 @@ pub(crate) fn object(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
     value.as_object().into_iter().flatten()
 }
 
-/// A parameter, response or schema, behind its reference if it is one.
+/// A parameter, response or schema. A reference is resolved.
 pub(crate) fn resolved<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
     match value["$ref"].as_str() {
         Some(reference) => document.pointer(reference.trim_start_matches('#')).unwrap_or(&Value::Null),

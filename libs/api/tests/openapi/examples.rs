@@ -7,7 +7,7 @@ use crate::{
     documents::{documents, object},
 };
 
-/// Why the examples of the documents do not conform, by their place.
+/// The errors of the examples of the documents, by location.
 struct Departures<'d> {
     document: &'d Value,
     found: Vec<String>,

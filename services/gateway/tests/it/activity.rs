@@ -10,7 +10,7 @@ use testkit::eventually;
 use crate::{platform::Platform, websockets::connect};
 
 impl Platform {
-    /// What was reported of an instance since the last call: seconds since its last use.
+    /// What was reported about an instance since the last call: seconds since its last use.
     fn reported(&self, instance: InstanceId) -> Vec<u64> {
         let reports = std::mem::take(&mut *self.world.reports.lock().unwrap());
         let of = |report: &Value| {
@@ -24,7 +24,7 @@ impl Platform {
         reports.iter().filter_map(of).collect()
     }
 
-    /// Waits for a report that is complete, after all that was done before.
+    /// Waits for a complete report that includes everything before this call.
     async fn next_reports(&self) -> usize {
         self.world.reports.lock().unwrap().clear();
         eventually("two reports", async || {
@@ -46,7 +46,7 @@ async fn the_use_of_instances_is_reported_until_it_is_heard() {
     assert!(platform.reported(instance.id).is_empty(), "it was not opened");
     let opened = platform.opened(&instance).await;
 
-    // a request while the gpu service is away
+    // a request while the gpu service is unavailable
     let _ = opened.get("/").await.expect(200);
     platform.next_reports().await;
     platform.next_reports().await;

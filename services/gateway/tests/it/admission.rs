@@ -1,4 +1,4 @@
-//! What tenants notice of each other when a service has more to do than it can.
+//! Effects of tenants on each other when a service is overloaded.
 
 use std::sync::{
     Arc, Mutex,
@@ -103,7 +103,7 @@ async fn a_tenant_has_a_number_of_requests_at_a_time() {
     let _ = busy.get("/v1/me").await.expect(200);
 }
 
-/// More than a service gets at a time of one tenant.
+/// More than the requests of one tenant that a service gets at a time.
 const REQUESTS: usize = 40;
 
 #[tokio::test]
@@ -125,7 +125,7 @@ async fn a_deletion_overtakes_what_waits() {
     let mut requests = JoinSet::new();
     for _ in 0..REQUESTS {
         let member = member.clone();
-        // one that has waited for too long is sent again
+        // a request that waited too long is sent again
         requests.spawn(async move { while member.get("/v1/stock").await.status == 503 {} });
     }
     let metrics = Client::new(&format!("http://{}", platform.metrics));

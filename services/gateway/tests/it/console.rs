@@ -23,7 +23,7 @@ fn write(folder: &Path, files: &[(&str, &str)]) {
     }
 }
 
-/// A gateway with a built console, whose folder lies in one with a file that is none of it.
+/// A gateway with a built console. A file beside the console's folder does not belong to it.
 async fn platform() -> (Platform, TempDir) {
     let folder = TempDir::new().unwrap();
     let directory = folder.path().join("dist");
@@ -71,7 +71,7 @@ async fn every_address_that_a_person_opens_is_the_console() {
     {
         assert_page(&browser.get(path).await);
     }
-    // what is no page says so to programs, and to the console itself
+    // requests of programs and of the console itself, which do not navigate, get a 404
     for path in ["/instances", "/nothing.js"] {
         platform.client.get(path).await.expect_problem(404, "no-such-route");
     }
@@ -131,7 +131,7 @@ async fn assets_are_kept_for_a_year_and_are_sent_as_they_were_compressed() {
     }
     let icon = platform.client.get("/favicon.svg").await.expect(200);
     assert_eq!((icon.header("cache-control"), icon.text.as_str()), (Some("no-cache"), "<svg/>"));
-    // one of another build, also when it is opened
+    // a file of another build, also when it is opened as a page
     for client in [&platform.client, &platform.client.header("accept", NAVIGATION)] {
         let missing = client.get("/assets/app-0000.js").await.expect_problem(404, "no-such-route");
         assert_eq!(missing.header("cache-control"), None);

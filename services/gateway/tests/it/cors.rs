@@ -35,7 +35,7 @@ async fn pages_of_allowed_origins_may_call_the_api_with_a_token() {
     assert_eq!(preflight.header("x-content-type-options"), Some("nosniff"));
 
     for client in [platform.member(), platform.client.clone()] {
-        // a refusal can be read, too
+        // error responses can be read too
         let answer = client.header("origin", TOOLS).get("/v1/me").await;
         assert_eq!(answer.header("access-control-allow-origin"), Some(TOOLS));
         assert!(answer.header("access-control-expose-headers").unwrap().contains("etag"));
@@ -45,7 +45,7 @@ async fn pages_of_allowed_origins_may_call_the_api_with_a_token() {
         let other = platform.member().header("origin", origin).get("/v1/me").await.expect(200);
         assert_eq!(other.header("access-control-allow-origin"), None, "{origin}");
     }
-    // instances decide by themselves
+    // instances set their own headers
     let instance = platform.instance();
     let opened = platform.opened(&instance).await.header("origin", TOOLS);
     assert_eq!(opened.get("/").await.expect(200).header("access-control-allow-origin"), None);

@@ -31,7 +31,7 @@ pub(crate) struct Identity {
     pub(crate) answers: Mutex<HashMap<String, (u16, Value)>>,
     asked: AtomicUsize,
     pub(crate) away: AtomicBool,
-    /// Locked by a test while no exchange is to be answered.
+    /// A test locks this to delay the answer to an exchange.
     gate: tokio::sync::Mutex<()>,
 }
 
@@ -131,7 +131,7 @@ async fn services_see_a_token_instead_of_the_key() {
     world.grants(&key(2), &scoped, 300, None);
     let _ = world.client(&key(2)).get("/v1/instances").await.expect(200);
     world.client(&key(2)).get("/v1/storages").await.expect_problem(403, "insufficient-scope");
-    // a token of a person is not touched
+    // an access token of a user is forwarded unchanged
     let _ = world.platform.member().get("/v1/instances").await.expect(200);
     assert_eq!(world.identity.asked(), 2);
 }
@@ -193,7 +193,7 @@ async fn without_an_answer_no_key_is_accepted() {
     world.identity.away.store(true, Ordering::SeqCst);
     let answer = world.client(&key(1)).get("/v1/stock").await.expect_problem(503, "unavailable");
     assert!(answer.header("retry-after").is_some());
-    // a refusal of the gateway itself is its own failure, not one of the caller
+    // if the identity service refuses the gateway, the caller gets a server error
     world.identity.away.store(false, Ordering::SeqCst);
     let refused =
         serde_json::to_value(api::Problem::unauthenticated("The service token is unknown.")).unwrap();
@@ -209,7 +209,7 @@ async fn without_an_answer_no_key_is_accepted() {
 #[tokio::test]
 async fn without_an_answer_the_last_token_is_used_until_it_expires() {
     let world = World::start().await;
-    // used for one second, usable for two
+    // the gateway uses it for one second; it is valid for two
     world.grants(&key(1), &world.claims(), 7, None);
     let _ = world.client(&key(1)).get("/v1/stock").await.expect(200);
     world.identity.away.store(true, Ordering::SeqCst);
@@ -230,7 +230,7 @@ async fn a_revoked_token_is_exchanged_anew_at_once() {
     let claims = world.claims();
     world.grants(&key(1), &claims, 300, None);
     let _ = world.client(&key(1)).get("/v1/stock").await.expect(200);
-    // a lesser role revokes the tokens of the member
+    // a lower role revokes the tokens of the member
     let lesser = Revocation { user_id: Some(claims.sub), tenant_id: claims.tid, ..Revocation::default() };
     world.platform.issuer.revoke(lesser);
     let later = Claims { role: Some(Role::Viewer), iat: claims.iat + 5.0, ..claims.clone() };
@@ -444,7 +444,7 @@ async fn after_a_change_of_the_tenant_no_request_is_sent_with_the_token_before()
             .to_owned()
     };
     assert_eq!(sent().await, format!("Bearer {before}"));
-    // to the same tenant: nothing is revoked, and nothing waited for
+    // to the same tenant: nothing is revoked, and the gateway does not wait
     let change = |tenant| {
         let browser = browser.clone();
         let body = json!({ "tenant_id": tenant });

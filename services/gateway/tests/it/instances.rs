@@ -176,7 +176,7 @@ async fn an_instance_is_reached_at_its_new_address_at_once() {
     platform.route(&instance, "running", Some(&platform.pod));
     let _ = opened.get("/").await.expect(200);
 
-    // that an instance does not run is forgotten when it starts
+    // the cached state `not running` is dropped when the instance starts
     let other = platform.instance();
     platform.route(&other, "stopped", None);
     let opened = platform.opened(&other).await;
@@ -294,7 +294,7 @@ async fn what_only_looks_at_a_ticket_does_not_use_it_up() {
         html.header("purpose", "prefetch"),
         html.header("x-moz", "prefetch"),
         html.header("user-agent", "Mozilla/5.0 (compatible; Discordbot/2.0)"),
-        // a browser that does not tell that it navigates
+        // a browser that does not send `Sec-Fetch-Mode: navigate`
         html.clone(),
     ] {
         let page = prepared.get(&path).await.expect(200);
@@ -311,7 +311,7 @@ async fn what_only_looks_at_a_ticket_does_not_use_it_up() {
     let opened = html.post(&path, json!(null)).await.expect(303);
     assert!(opened.header("set-cookie").is_some());
     at.get(&path).await.expect_problem(401, "not-opened");
-    // somebody follows the address
+    // a browser navigates to the URL
     let path = format!("/.atelier/session?ticket={}", platform.ticket(&instance));
     let _ = navigates.get(&path).await.expect(303);
 }

@@ -33,7 +33,7 @@ const PATH: &str = "/v1/stream";
 /// Longest wait for an event.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What a stand-in of a service has.
+/// The state of a stand-in service.
 #[derive(Clone, Default)]
 struct Log {
     /// Types of events, in order; the id of the first is 1.
@@ -103,7 +103,7 @@ async fn stream(
     ([("content-type", "text/event-stream")], Body::from_stream(parts)).into_response()
 }
 
-/// The position, then an event at a time, until the service is away.
+/// Sends the position, then one event at a time, until the service is stopped.
 fn events(begin: usize, log: watch::Receiver<Log>) -> impl futures::Stream<Item = Result<Bytes, Infallible>> {
     futures::stream::unfold((None, log), move |(sent, mut log): (Option<usize>, _)| async move {
         let Some(sent) = sent else {
@@ -235,7 +235,7 @@ async fn one_stream_has_the_events_of_all_services_and_goes_on_where_it_was_cut(
         }
     }
     let mut reader = Reader::open(&platform, &token, "", last.as_deref()).await;
-    // once more in the midst of what was missed
+    // disconnects again before all missed events are read
     let (mut of_gpu, mut of_jobs, mut is_cut) = (Vec::new(), Vec::new(), false);
     while of_gpu.len() + of_jobs.len() < 75 {
         let event = reader.next().await.unwrap();
@@ -267,11 +267,11 @@ async fn a_service_that_is_away_is_told_and_caught_up_with_while_others_go_on() 
     reader.begun(2).await;
     jobs.change(|log| log.is_away = true);
     assert_eq!(reader.next().await.unwrap(), json!({ "type": "stream.away", "topics": ["jobs"] }));
-    gpu.tell("budget.reached"); // not asked for
+    gpu.tell("budget.reached"); // not requested
     gpu.tell("instance.started");
     assert_eq!(reader.kind().await, "instance.started 2");
     jobs.tell("job.started");
-    // a client that connects meanwhile is told, too, and that it does not know what it has missed
+    // a client that connects meanwhile is also notified, and that events may be missing
     let mut late = Reader::open(&platform, &token, "?topics=jobs", None).await;
     assert_eq!(late.kind().await, "stream.opened");
     assert_eq!(late.kind().await, "stream.away");
@@ -310,7 +310,7 @@ async fn events_that_were_deleted_are_told_and_the_others_go_on() {
     gpu.tell("instance.stopped");
     assert_eq!(reader.kind().await, "instance.stopped 10");
     assert_eq!(reader.last.as_deref(), Some("gpu=10;jobs=1"));
-    // a position that says nothing of a service
+    // a position without an entry for a service
     let mut reader = Reader::open(&platform, &token, TOPICS, Some("gpu=10")).await;
     assert_eq!(reader.kind().await, "stream.opened");
     assert_eq!(reader.next().await.unwrap()["topics"], json!(["jobs"]));

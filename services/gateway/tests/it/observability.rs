@@ -13,7 +13,7 @@ async fn a_trace_goes_on_in_services_and_instances() {
     let given = format!("00-{TRACE}-00f067aa0ba902b7-01");
     let instance = platform.instance();
     let opened = platform.opened(&instance).await;
-    // the platform records what the gateway decides, the user's software in an instance what the user does
+    // the platform samples by the gateway's decision; software in an instance samples by the user's
     for (client, flags) in [(platform.member(), "-00"), (opened, "-01")] {
         let traced = client.header("traceparent", &given).header("tracestate", "vendor=1");
         let seen = traced.get("/v1/me").await.expect(200).body["headers"].clone();
@@ -73,7 +73,7 @@ async fn metrics_have_the_templates_of_routes_and_no_more() {
         ("GET", "/v1/instances/{id}", "answered", 3),
         ("GET", "/v1/instances/{id}", "failed", 0),
         ("POST", "/v1/instances", "answered", 1),
-        // nobody has asked for it
+        // the client has not requested it
         ("GET", "/v1/usage", "failed", 0),
     ] {
         assert_eq!(counted(method, route, outcome), Some(expected), "{method} {route} {outcome} in {text}");

@@ -7,7 +7,7 @@ use testkit::{Client, Response};
 
 use crate::platform::{Instance, Platform};
 
-/// The text between two marks.
+/// The text between two markers.
 fn between<'t>(text: &'t str, begin: &str, end: &str) -> &'t str {
     text.split_once(begin).and_then(|(_, rest)| rest.split_once(end)).map_or("", |(inner, _)| inner)
 }
@@ -125,7 +125,7 @@ async fn the_page_of_a_queued_instance_shows_its_place_and_keeps_it_up_to_date()
         })
         .await;
         assert_policy(&page);
-        // what the page's script shows instead
+        // the page's script replaces the text by this message
         let status = opened.header("accept-language", language).get("/.atelier/status").await.expect(200);
         assert_eq!(status.body, json!({ "state": "queued", "ready": false, "message": text }));
     }
@@ -135,7 +135,7 @@ async fn the_page_of_a_queued_instance_shows_its_place_and_keeps_it_up_to_date()
         status.body["message"].as_str()?.starts_with("Place 1 of 7 in the queue. There is no").then_some(())
     })
     .await;
-    // not known: the page says the rest
+    // the place is not known: the status has no message
     queue(json!(null));
     let status = testkit::eventually("the place is not known", async || {
         let status = opened.get("/.atelier/status").await.expect(200);
@@ -144,7 +144,7 @@ async fn the_page_of_a_queued_instance_shows_its_place_and_keeps_it_up_to_date()
     .await;
     assert_eq!(status.body, json!({ "state": "queued", "ready": false }));
     assert_eq!(live(&browser(&opened, "en").get("/").await), "");
-    // to others nothing is told
+    // other callers get no details
     platform.at(&instance).get("/.atelier/status").await.expect_problem(401, "not-opened");
 }
 

@@ -1,4 +1,4 @@
-//! Requests that two programs could read differently, and clients that take their time.
+//! Requests that two programs could parse differently, and slow clients.
 
 use std::{
     net::SocketAddr,
@@ -58,7 +58,7 @@ const LAST: &str = "GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: clos
 async fn no_request_hides_in_the_body_of_another() {
     let (platform, seen) = recorded().await;
     let token = token(&platform);
-    // a program that takes the body for empty or short reads a second request, which carries no token
+    // a program that takes the body for empty or shorter would read a second request, which has no token
     let hidden = "GET /v1/stock/hidden HTTP/1.1\r\nhost: localhost\r\n\r\n";
     for (head, refused) in [
         ("content-length: 4\r\ntransfer-encoding: chunked", false),
@@ -139,7 +139,7 @@ async fn malformed_heads_and_chunks_are_refused() {
 async fn what_is_forwarded_is_written_anew() {
     let (platform, seen) = recorded().await;
     let token = token(&platform);
-    // bare line feeds, chunk extensions and trailers are allowed, and end here
+    // bare line feeds, chunk extensions and trailers are accepted, but not forwarded
     let request = format!(
         "POST http://localhost/v1/stock?a=b HTTP/1.1\nhost: ignored\nauthorization: Bearer {token}\n\
          connection: x-private, close\nx-private: 1\nx_forwarded_for: 1.2.3.4\nte: trailers\n\

@@ -28,7 +28,7 @@ fn path(instance: &Instance, secret: &str) -> String {
     format!("/share?host={}&link={secret}", label(instance))
 }
 
-/// What a person sees.
+/// What a visitor sees.
 fn seen(page: &Response) -> (u16, &str) {
     (page.status, &page.text)
 }
@@ -64,7 +64,7 @@ async fn a_link_for_one_person_opens_to_that_person_only() {
     let (secret, id) = platform.personal_link(&instance, &ann);
     platform.share(&instance, &[id]);
 
-    // the instance's address knows no users: browsers go to the platform's, whatever the link
+    // the instance's host has no sign-in: browsers are redirected to the platform's host, whatever the link
     let link = format!("/.atelier/share?link={secret}");
     platform.at(&instance).get(&link).await.expect_problem(401, "not-opened");
     let sent = browser(&platform.at(&instance)).get(&link).await.expect(303);
@@ -78,7 +78,7 @@ async fn a_link_for_one_person_opens_to_that_person_only() {
     let unknown = browser(&platform.at(&instance)).get("/.atelier/share?link=x").await.expect(303);
     assert_eq!(unknown.header("location").unwrap(), format!("{address}{}", path(&instance, "x")));
 
-    // who is not signed in, and who is not the person, learns nothing
+    // callers who are not signed in, and other users, get no details
     let anonymous = browser(&platform.client);
     let page = anonymous.get(&path(&instance, &secret)).await.expect(401);
     assert!(page.text.contains("<h1>Sign in to open this link</h1>"), "{}", page.text);
@@ -97,7 +97,7 @@ async fn a_link_for_one_person_opens_to_that_person_only() {
     assert!(chinese.text.contains("<h1>此链接无法打开任何内容</h1>"), "{}", chinese.text);
     as_bob.get(&path(&instance, &secret)).await.expect_problem(404, "not-found");
 
-    // the person goes back with a ticket, once
+    // the person is redirected back with a one-time ticket
     let as_ann = browser(&platform.client.token(&platform.issuer.sign(&ann)));
     let back = as_ann.get(&path(&instance, &secret)).await.expect(303);
     let ticket = back.header("location").unwrap().split_once("/.atelier").unwrap().1.to_owned();

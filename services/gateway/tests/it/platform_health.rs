@@ -45,7 +45,7 @@ fn module<'a>(health: &'a Value, name: &str) -> &'a Value {
     modules.iter().find(|module| module["name"] == name).unwrap_or_else(|| panic!("no {name} in {health}"))
 }
 
-/// Clients of an administrator, and of nobody in particular.
+/// Clients of an administrator, and of an ordinary user.
 fn admin(platform: &Platform) -> Client {
     platform.client.token(&platform.issuer.admin())
 }
@@ -178,7 +178,7 @@ async fn administrators_only() {
     assert!(answer.header("ratelimit").is_some() && answer.header("x-request-id").is_some());
     admin.post(PATH, json!({})).await.expect_problem(405, "method-not-allowed");
     admin.get("/v1/platform").await.expect_problem(404, "no-such-route");
-    // a report has more than is for the public
+    // a report has details that the public does not get
     let _ = platform.client.get("/statusz").await.expect(404);
     let internal = Client::new(&format!("http://{}", platform.metrics));
     assert_eq!(internal.get("/statusz").await.expect(200).str("module"), "gateway");

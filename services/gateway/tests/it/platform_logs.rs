@@ -62,7 +62,7 @@ impl Replica {
     }
 }
 
-/// A platform with two replicas of gpu, one of stock, and a storage that is away.
+/// A platform with two replicas of gpu, one of stock, and a storage service that is stopped.
 async fn platform() -> (Platform, [Replica; 3]) {
     let replicas = [Replica::default(), Replica::default(), Replica::default()];
     let urls = [replicas[0].start().await, replicas[1].start().await, replicas[2].start().await];
@@ -141,7 +141,7 @@ async fn lines_are_followed_as_events_and_each_user_has_a_few_streams() {
         }
     }
     assert_eq!(text.matches("data: ").count(), 3, "{text}");
-    // as many as a user may have
+    // the maximum number per user
     let mut others = Vec::new();
     for _ in 0..3 {
         others.push(open().await);

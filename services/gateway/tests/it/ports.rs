@@ -40,7 +40,7 @@ async fn a_port_has_a_cookie_of_its_own() {
             }
         }
     }
-    // a ticket is for one host name, too
+    // a ticket too is valid for one host name only
     let ticket = platform.ticket(&port);
     let path = format!("/.atelier/session?ticket={ticket}");
     for host in [&instance, &other] {
@@ -56,7 +56,7 @@ async fn an_open_port_needs_no_cookie() {
     let port = platform.port(&instance, 8188, false);
     let seen = platform.at(&port).get("/path?q=1").await.expect(200);
     assert_eq!((seen.str("service"), seen.str("uri")), ("pod", "/path?q=1"));
-    // nothing of the platform reaches the instance, and its page uses no rights of a visitor
+    // no credential of the platform reaches the instance, and its pages cannot use the rights of a visitor
     let visitor = platform
         .at(&port)
         .header("cookie", "atelier_session=x; own=1")
@@ -71,7 +71,7 @@ async fn an_open_port_needs_no_cookie() {
     let origin = [("origin", "https://elsewhere.example")];
     let (mut socket, _) = connect(&platform, &port.host, "/ws", &origin).await.unwrap();
     assert!(socket.next().await.unwrap().is_ok());
-    // the instance itself stays closed
+    // the instance itself still requires sign-in
     platform.at(&instance).get("/").await.expect_problem(401, "not-opened");
 }
 

@@ -62,7 +62,7 @@ async fn the_named_address_is_the_one_that_is_limited() {
 async fn connections_without_a_valid_header_or_of_others_are_closed() {
     let platform = Platform::with(|config| config.proxy_protocol = trusting("127.0.0.0/8")).await;
     assert_eq!(exchange(&platform, SIGN_IN).await, "");
-    // silence is not waited for
+    // the gateway does not wait for a client that sends nothing
     assert_eq!(exchange(&platform, b"PROXY TCP4 1.2").await, "");
     let platform = Platform::with(|config| config.proxy_protocol = trusting("10.0.0.0/8")).await;
     assert_eq!(exchange(&platform, &[v1([203, 0, 113, 1]).as_slice(), SIGN_IN].concat()).await, "");

@@ -314,7 +314,7 @@ async fn refused_bodies_of_one_caller_fail_no_request_of_ten_thousand_others() {
             *refused.entry(status).or_insert(0) += count;
         }
     }
-    // the disturber itself always learns that its body is too large; only its other requests may fail
+    // the client with large bodies always gets the status for a body that is too large; only its other requests may fail
     assert!(refused[&413] > 10 && refused[&403] > 50, "{refused:?}");
     assert!(refused.keys().all(|status| matches!(status, 403 | 413 | 503)), "{refused:?}");
 }

@@ -1,4 +1,4 @@
-//! Routes are pushed: what the gateway knows of an instance ends with the change, and so does what is open to it.
+//! Routes are pushed: a change invalidates what the gateway has cached of an instance, and closes its open connections.
 
 use std::{
     sync::atomic::Ordering,
@@ -159,7 +159,7 @@ async fn without_the_feed_routes_are_asked_for_again_and_again() {
     let opened = platform.opened(&instance).await;
     let _ = opened.get("/").await.expect(200);
     platform.route(&instance, "stopped", None);
-    // first until the feed counts as lost
+    // until the feed is considered lost
     testkit::within(Duration::from_secs(25), "it is known to have stopped", async || {
         (opened.get("/").await.status == 503).then_some(())
     })
@@ -233,11 +233,11 @@ async fn made_up_host_names_are_remembered_and_limited() {
         limited += usize::from(answer.status == 429);
     }
     assert!(limited > 30 && asked() - before < 65, "{limited} refused, asked {} times", asked() - before);
-    // those who have opened something are not concerned
+    // clients with an open connection are not affected
     let _ = opened.get("/").await.expect(200);
     let other = platform.instance();
     let _ = platform.opened(&other).await.get("/").await.expect(200);
-    // a port that opens is there at once
+    // a port that is opened is reachable immediately
     let port = platform.port(&instance, 1, false);
     platform.publish(json!({ "instance_id": instance.id }));
     eventually("the port is open", async || match platform.at(&port).get("/").await.status {

@@ -88,7 +88,7 @@ async fn a_link_opens_its_host_name_until_it_is_deleted() {
     assert!(!matches!(end, Some(Ok(tokio_tungstenite::tungstenite::Message::Text(_)))), "{end:?}");
     first_opened.get("/").await.expect_problem(401, "not-opened");
     assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
-    // the other link, and who has opened the instance by a ticket, go on
+    // the other link, and sessions that a ticket opened, remain valid
     let _ = second_opened.get("/").await.expect(200);
     let _ = platform.opened(&instance).await.get("/").await.expect(200);
     let still = tokio::time::timeout(Duration::from_millis(300), sockets[1].next()).await;

@@ -42,7 +42,7 @@ fn name(key: &str) -> String {
     format!("atelier:gateway:credentials:{}", hex::encode(ApiKey::parse(key).unwrap().hash()))
 }
 
-/// Uses a new key at the first gateway, until its token is stored: a machine that is too busy stores some not. Returns the key, its
+/// Uses a new key at the first gateway until its token is stored: a busy machine may fail to store some. Returns the key, its
 /// claims and its token.
 async fn stored(world: &World, store: &Valkey) -> (String, Claims, String) {
     for seed in 1..100 {
@@ -66,7 +66,7 @@ async fn gateways_exchange_a_key_once_and_store_no_secret() {
         let two = another(&store.url(), &one).await;
         let seen = two.client(&key).get("/v1/stock").await.expect(200);
         assert_eq!(seen.body["headers"]["authorization"], format!("Bearer {token}"));
-        // it may have asked if the store was late
+        // it may have asked the identity service if the store was slow
         (one.identity.asked() == asked).then_some(())
     })
     .await;
@@ -89,14 +89,14 @@ async fn a_revoked_key_is_refused_although_its_token_is_stored() {
     one.platform.issuer.revoke(Revocation { session_id: claims.sid, ..Revocation::default() });
     for gateway in [&one, &two] {
         within(Duration::from_secs(5), "the key is refused", async || {
-            // whatever a gateway removes, another may have stored it meanwhile
+            // another gateway may have stored the token again after this one removed it
             let () = store.run("SET", (name(&key), bytes.clone())).await;
             (status(gateway, &key).await == 401).then_some(())
         })
         .await;
     }
     assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
-    // a gateway that knows nothing but the store
+    // a new gateway that has only the store
     let () = store.run("SET", (name(&key), bytes)).await;
     let three = another(&store.url(), &one).await;
     three.client(&key).get("/v1/stock").await.expect_problem(401, "api-key-invalid");
@@ -116,7 +116,7 @@ async fn a_stored_token_is_as_old_as_its_issue() {
     let two = another(&store.url(), &one).await;
     assert_eq!(status(&two, &old).await, 200);
     assert_eq!(one.identity.asked(), asked + 1);
-    // while the identity service is away, it opens a gateway that has never seen the key
+    // while the identity service is unavailable, a gateway that has never seen the key accepts it
     one.identity.away.store(true, Ordering::SeqCst);
     let three = another(&store.url(), &one).await;
     for key in [&old, &young] {

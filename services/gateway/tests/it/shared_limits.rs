@@ -45,7 +45,7 @@ async fn gateways_share_limits_and_count_by_themselves_while_the_store_is_away()
     let headers = first.get("/v1/stock").await.expect(200);
     assert_eq!(headers.header("ratelimit"), Some("\"user\";r=9"));
     let (a, b) = tokio::join!(accepted(&first, 15), accepted(&second, 15));
-    // one more is allowed for each second that this takes
+    // one more is allowed for each second that the requests take
     assert!((9..=12).contains(&(a + b)), "{a} + {b}");
 
     let port = store.port();
@@ -97,7 +97,7 @@ async fn a_slow_store_delays_few_requests_and_an_emptied_one_counts_anew() {
     proxy.hold_back(Duration::ZERO);
     within(Duration::from_secs(10), "the store counts again", is_asked).await;
 
-    // it has forgotten everything, the script as well
+    // the store has lost everything, including the script
     eventually("it counts from the beginning", async || {
         let () = store.run("FLUSHALL", "SYNC").await;
         let () = store.run("SCRIPT", "FLUSH").await;
@@ -106,7 +106,7 @@ async fn a_slow_store_delays_few_requests_and_an_emptied_one_counts_anew() {
     })
     .await;
     let let_through = accepted(&member, 30).await;
-    // with what the gateway's own count has left, if an answer is late
+    // plus what the gateway's own count has left, if an answer of the store is late
     let most = 12 + 2 * usize::try_from(begun.elapsed().as_secs()).unwrap();
     assert!((9..=most).contains(&let_through), "{let_through}");
     eventually("the store counts", is_asked).await;

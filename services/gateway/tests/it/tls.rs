@@ -158,7 +158,7 @@ async fn the_certificate_is_chosen_by_name() {
     let by_name = authority.connect(platform.address, "localhost").await;
     let by_wildcard = authority.connect(platform.address, "inst-1.apps.test").await;
     assert_ne!(shown(&by_name), shown(&by_wildcard));
-    // a client that names none, or another, gets the first and decides itself
+    // a client that names no host, or an unknown one, gets the first certificate
     let root = Certificate::from_pem(authority.issuer.pem().as_bytes()).unwrap();
     let client = reqwest::Client::builder().tls_certs_only([root]).build().unwrap();
     assert!(client.get(format!("https://{}/healthz", platform.address)).send().await.is_err());

@@ -163,7 +163,7 @@ async fn a_tenant_has_so_many_websockets_to_its_instances() {
     assert_eq!(status(open().await), 429);
     let refused = platform.at(&instance).header("cookie", &cookie).get("/").await;
     assert!(refused.expect_problem(429, "too-many-requests").header("retry-after").is_some());
-    // those of another tenant have their own
+    // the limit is per tenant
     let _ = platform.opened(&other).await.get("/").await.expect(200);
     drop(sockets.pop());
     eventually("a closed one is not counted", async || open().await.ok().map(drop)).await;

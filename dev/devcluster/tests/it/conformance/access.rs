@@ -43,7 +43,7 @@ async fn a_service_account_has_exactly_its_rights() {
     create(&cluster_bindings, json!({ "metadata": { "name": role }, "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role }, "subjects": [{ "kind": "Group", "name": format!("system:serviceaccounts:{}", t.namespace), "apiGroup": "rbac.authorization.k8s.io" }] })).await;
     until_allowed(async || everywhere.list(&ListParams::default()).await).await;
     maps.delete("a", &DeleteParams::default()).await.unwrap();
-    // the token ends with its account: a real API server remembers a token for ten seconds
+    // the token becomes invalid with its account; a real API server caches tokens for ten seconds
     accounts.delete("reader", &DeleteParams::default()).await.unwrap();
     until_refused(401, async || maps.list(&ListParams::default()).await).await;
     cluster_bindings.delete(&role, &DeleteParams::default()).await.unwrap();

@@ -87,7 +87,7 @@ async fn keyed_lists_merge_by_key() {
     let p = api.patch_status("p", &PatchParams::apply("operator"), &Patch::Apply(status)).await.unwrap();
     assert_eq!(p.status.unwrap().nominated_node_name, None);
 
-    // no node is nominated for a pod that has one
+    // a pod that is bound to a node cannot be nominated for one
     let bound = json!({ "metadata": { "name": "q" }, "spec": { "nodeName": "nowhere", "containers": [{ "name": "main", "image": "pause:1" }] } });
     create(&api, bound).await;
     let status = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "q" }, "status": { "nominatedNodeName": "f1" } });

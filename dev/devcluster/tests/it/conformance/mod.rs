@@ -1,4 +1,4 @@
-//! What Kubernetes does, too.
+//! Behaviour that a real Kubernetes API server has too.
 
 mod access;
 mod apply;

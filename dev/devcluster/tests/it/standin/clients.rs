@@ -1,4 +1,4 @@
-//! What only the development cluster serves or refuses, and its window of changes.
+//! What only the development cluster serves or refuses, and how long changes can be watched.
 
 use crate::support::*;
 use futures::StreamExt;

@@ -73,13 +73,13 @@ async fn pods_go_on_while_the_api_server_is_away() {
     assert_eq!(after.uid(), before.uid());
     assert_eq!(after.status.unwrap().container_statuses.unwrap()[0].restart_count, 0);
     assert_eq!(pods.logs("p", &LogParams::default()).await.unwrap(), "up\nwent\n");
-    // its window of changes is new
+    // after the restart, earlier changes are no longer available
     let mut old = maps.watch(&WatchParams::default(), "1").await.unwrap().boxed();
     assert!(matches!(old.try_next().await.unwrap(), Some(WatchEvent::Error(status)) if status.code == 410));
     t.stop().await;
 }
 
-/// Heartbeats grow old while the API server is away: nodes are not ready at first, and ready again with the next one.
+/// Heartbeats expire while the API server is stopped: nodes are not ready at first, and ready again after the next heartbeat.
 #[tokio::test]
 async fn nodes_are_unknown_after_a_long_absence_of_the_api_server() {
     let t = real().await;

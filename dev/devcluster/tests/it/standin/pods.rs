@@ -213,7 +213,7 @@ async fn ports_are_forwarded_to_the_pod() {
         stream.read_exact(&mut got).await.unwrap();
         assert_eq!(String::from_utf8(got).unwrap(), format!("{name}typed"));
     }
-    // where nothing listens, the error says so
+    // the error says that nothing listens on the port
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut none = pods.portforward("p", &[free]).await.unwrap();
     let error = none.take_error(free).unwrap().await.unwrap();
@@ -250,7 +250,7 @@ async fn volumes_outlive_pods() {
     gone(&pods, "w").await;
     create(&pods, shell("r", "cat storage/file; exec sleep 100", volumes)).await;
     until(&pods, "r", |p| container(p)["state"]["running"].is_object()).await;
-    // a claim in use is not deleted under the pod
+    // a claim in use is not deleted while the pod exists
     claims.delete("c", &DeleteParams::default()).await.unwrap();
     assert!(claims.get("c").await.unwrap().metadata.deletion_timestamp.is_some());
     eventually("the pod has read the file", async || {

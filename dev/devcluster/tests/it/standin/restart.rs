@@ -40,8 +40,8 @@ fn alive(pid: i32) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|s| !s.contains(") Z "))
 }
 
-/// Waits until a stop is long past: a restarted cluster could not take the present for its time, and the last heartbeat of
-/// a node is older than a second.
+/// Waits until a stop is well in the past: a restarted cluster cannot mistake the current time for the time of the stop, and the
+/// last heartbeat of a node is older than a second.
 async fn gap() -> jiff::Timestamp {
     let stopped = jiff::Timestamp::now();
     tokio::time::timeout(std::time::Duration::from_secs(10), async {
@@ -54,7 +54,7 @@ async fn gap() -> jiff::Timestamp {
     stopped
 }
 
-/// The end that the status gives the previous container.
+/// When the previous container ended, according to the status.
 fn previous_end(pod: &Pod) -> jiff::Timestamp {
     let container = &pod.status.as_ref().unwrap().container_statuses.as_ref().unwrap()[0];
     let last = container.last_state.as_ref().unwrap().terminated.as_ref().unwrap();
@@ -110,7 +110,7 @@ async fn a_killed_cluster_loses_nothing() {
     let (mut child, client) = binary(dir.path()).await;
     let pods: Api<Pod> = Api::namespaced(client, "default");
     let mut value = pod("p", "sh:1", json!({}));
-    // the grandchild leaves no parent behind that could end it
+    // the parent of the grandchild exits first, so that no process is left that could end it
     value["spec"]["containers"][0]["args"] = json!(["sleep 1000 & echo up; wait"]);
     create(&pods, value).await;
     let before = until(&pods, "p", is_ready).await;
@@ -130,7 +130,7 @@ async fn a_killed_cluster_loses_nothing() {
     let second = process_of(&after, dir.path()).unwrap();
     assert!(alive(second));
 
-    // a graceful end takes the processes along and leaves the objects
+    // a graceful stop ends the processes and keeps the objects
     nix::sys::signal::kill(
         nix::unistd::Pid::from_raw(i32::try_from(child.id().unwrap()).unwrap()),
         nix::sys::signal::Signal::SIGTERM,
@@ -188,12 +188,12 @@ async fn a_watcher_continues_after_a_restart() {
     let mut names =
         watcher(maps.clone(), watcher::Config::default()).default_backoff().applied_objects().boxed();
     let mut seen = async |wanted: &str| {
-        // errors are what a restart looks like: the watcher's business, not its user's
+        // a restart appears as errors, which the watcher handles itself
         while !names.next().await.unwrap().is_ok_and(|map| map.name_any() == wanted) {}
     };
     create(&maps, json!({ "metadata": { "name": "before" } })).await;
     seen("before").await;
-    // another kind goes on, so that what the watcher saw last is older than what the restart begins with
+    // objects of another kind change meanwhile, so that the watcher's last version is older than the first one after the restart
     let pods: Api<Pod> = Api::namespaced(maps.clone().into_client(), "default");
     create(&pods, pod("later", "sh:1", json!({}))).await;
     let listen = first.url.trim_start_matches("http://").parse().unwrap();

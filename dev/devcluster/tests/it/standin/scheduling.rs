@@ -195,7 +195,7 @@ async fn a_scheduler_that_lists_again_learns_first_what_is_gone() {
     t.stop().await;
 }
 
-/// One that it has seen is protected by its nomination.
+/// A successor that the scheduler has seen is protected by its nomination.
 #[tokio::test]
 async fn a_scheduler_that_lists_again_remembers_nominations() {
     let t = Test::with(|c| {
@@ -218,7 +218,7 @@ async fn a_scheduler_that_lists_again_remembers_nominations() {
     t.stop().await;
 }
 
-/// A cycle looks at the nodes, then at the nominations. A binding between the two is in neither view.
+/// A cycle reads the nodes, then the nominations. A binding between the two reads is in neither.
 #[tokio::test]
 async fn a_cycle_does_not_see_a_binding_that_follows_its_look_at_the_nodes() {
     for guarded in [false, true] {
@@ -263,8 +263,8 @@ async fn a_kubelet_rejects_a_pod_that_does_not_fit() {
     t.stop().await;
 }
 
-/// The hand-off that stock is built on: a nominated pod takes the place of the placeholder that is deleted for it,
-/// while pods of a middle class starve for the same room.
+/// The hand-off on which stock relies: a nominated pod takes the place of the placeholder that is deleted for it,
+/// while pods of a priority class in between wait for the same resources.
 #[tokio::test]
 async fn a_nominated_pod_keeps_its_place_against_waiting_pods() {
     let t = Test::fake().await;
@@ -369,8 +369,8 @@ async fn a_claim_holds_a_device_for_the_pods_that_share_it() {
     t.stop().await;
 }
 
-/// A reservation for something that is no pod keeps a claim allocated when its pods are gone; deleted, the claim
-/// stays until that reservation is taken back too.
+/// A reservation for an object other than a pod keeps a claim allocated when its pods are gone. A deleted claim remains until
+/// that reservation is removed too.
 #[tokio::test]
 async fn a_claim_reserved_for_something_else_stays_allocated() {
     let t = Test::fake().await;

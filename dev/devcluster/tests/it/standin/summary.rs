@@ -38,7 +38,7 @@ async fn stats(t: &Test, name: &str) -> Value {
 async fn a_node_reports_what_the_processes_of_its_pods_use() {
     let t = Test::with(real).await;
     run(&t, "idle", "exec sleep 1000").await;
-    // its child has the work
+    // the child process does the work
     run(&t, "busy", "head -c 3000000 /dev/zero > \"$ATELIER_ROOTFS/file\"; (while :; do :; done); true")
         .await;
     let busy = eventually("the pod has used CPU time", async || {
