@@ -233,7 +233,7 @@ async fn an_instance_whose_node_is_lost_is_started_in_another_unit() {
     assert_eq!(runs[1], 50, "the outage is billed: {usage}");
 }
 
-/// It does not stay in its unit until the start times out.
+/// The instance leaves the unit at once instead of when the start times out.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_start_that_lost_its_place_is_tried_in_another_unit() {
     let world = World::with(Setup { units: 2, ..Setup::default() }).await;

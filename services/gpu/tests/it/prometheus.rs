@@ -24,11 +24,11 @@ pub(crate) enum Fault {
     None,
     /// It answers after this time.
     Slow(Duration),
-    /// It answers something else than a result.
+    /// It answers with something other than a result.
     Nonsense,
     /// It refuses queries that contain this text.
     Refuses(&'static str),
-    /// It ignores which pods it is asked for.
+    /// It ignores the pod filter and answers for all pods.
     AnswersAll,
 }
 

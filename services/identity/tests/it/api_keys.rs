@@ -66,7 +66,7 @@ async fn only_the_gateway_exchanges_credentials() {
     let other = client.token(SERVICE_TOKEN).post("/internal/v1/token-exchanges", body.clone()).await;
     other.expect_problem(403, "forbidden");
     let _ = studio.exchange(&key).await.expect(200);
-    // and only gpu asks for the rights of a user
+    // and only gpu may read the rights of a user
     let rights = format!("/internal/v1/tenants/{}/members/{}", studio.tenant, studio.member_id);
     client.service("gateway").get(&rights).await.expect_problem(403, "forbidden");
     let _ = client.service("gpu").get(&rights).await.expect(200);
@@ -167,7 +167,7 @@ async fn a_key_creates_no_key_that_can_do_more() {
     assert_eq!(refused.str("scope"), "instances:write");
     script.delete("/v1/sessions/current").await.expect_problem(403, "person-required");
     let _ = script.delete(&format!("/v1/api-keys/{}", made["id"].as_str().unwrap())).await.expect(204);
-    // it has no session to look up, but is one to everything that ends with sessions
+    // an API key has no row among the sessions, but whatever ends with sessions treats it as one
     let invitation = format!("/v1/me/invitations/{}/decline", ids::InvitationId::new());
     script.post(&invitation, Value::Null).await.expect_problem(404, "not-found");
 }
@@ -257,7 +257,7 @@ async fn the_rights_of_a_key_follow_those_of_its_user() {
     let _ = studio.admin.delete(&studio.membership()).await.expect(204);
     refused(&before).await;
     studio.exchange(&key).await.expect_problem(401, "api-key-invalid");
-    // a new membership does not bring old keys back
+    // a new membership does not restore old keys
     studio.platform.member(&studio.admin, &studio.tenant, &studio.member_id, "member").await;
     studio.exchange(&key).await.expect_problem(401, "api-key-invalid");
 }
@@ -286,7 +286,7 @@ async fn a_key_ends_when_it_expires() {
     })
     .await;
     studio.exchange(&key).await.expect_problem(401, "api-key-invalid");
-    // what was opened with the key hears of its end too
+    // connections that were opened with the key are closed too
     let _replica = studio.platform.replica().await;
     let session = auth::session_of(key["id"].as_str().unwrap().parse().unwrap());
     eventually("the end is published", async || {

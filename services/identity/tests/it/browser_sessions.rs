@@ -65,11 +65,11 @@ async fn a_browser_gets_a_cookie_and_no_tokens() {
         let me = with(&platform, &secret(&answer)).await.get("/v1/me").await.expect(200);
         assert_eq!(me.body["user"]["admin"], true);
     }
-    // by default there are tokens and no cookie
+    // by default the response has tokens and no cookie
     let body = json!({ "email": ADMIN, "password": PASSWORD });
     let answer = platform.client.post("/v1/sessions", body).await.expect(200);
     assert_eq!(answer.header("set-cookie"), None);
-    // a refresh token is no cookie, and no service but this one exchanges either
+    // a refresh token is not a cookie, and no other service exchanges either
     exchange(&platform, answer.str("refresh_token")).await.expect_problem(401, "session-ended");
     let refresh = json!({ "refresh_token": secret(&sign_in(&platform.client, ADMIN).await) });
     platform.client.post("/v1/sessions/refresh", refresh).await.expect_problem(401, "session-ended");
@@ -158,7 +158,7 @@ async fn the_rights_of_a_cookie_follow_those_of_its_user() {
     let membership = format!("/v1/tenants/{tenant}/members/{user}");
     let _ = admin.patch(&membership, "*", json!({ "role": "viewer" })).await.expect(200);
     assert_eq!(role().await, "viewer");
-    // without the tenant, the user can still see why
+    // without the tenant, the user can still read why
     let _ =
         admin.patch(&format!("/v1/tenants/{tenant}"), "*", json!({ "state": "suspended" })).await.expect(200);
     assert_eq!(role().await, Value::Null);
@@ -210,7 +210,7 @@ async fn a_session_changes_its_tenant_without_another_sign_in() {
     let current = "/v1/sessions/current";
     assert_eq!(before.get("/v1/me").await.expect(200).str("tenant_id"), studio);
 
-    // the own one again: its tokens stay
+    // switching to the current tenant again keeps its tokens
     let same = before.patch(current, "*", json!({ "tenant_id": studio })).await.expect(200);
     assert_eq!((&same.body["tenant"]["id"], same.str("role")), (&json!(studio), "owner"));
     let _ = before.get("/v1/me").await.expect(200);
@@ -235,7 +235,7 @@ async fn a_session_changes_its_tenant_without_another_sign_in() {
     after.patch(current, "*", json!({ "tenant_id": studio })).await.expect_problem(403, "tenant-suspended");
     let _ = after.get("/v1/me").await.expect(200);
 
-    // the change is in the log of the tenant that it leads to
+    // the switch is in the audit log of the new tenant
     let _ = admin
         .patch(&format!("/v1/tenants/{agency}/members/{user}"), "*", json!({ "role": "owner" }))
         .await

@@ -1,4 +1,4 @@
-//! Row-level security: what a transaction cannot see, whatever its query.
+//! Row-level security: rows that no query of a transaction can read.
 
 use atelier_identity::{MIGRATIONS, NAME};
 use db::Db;
@@ -57,7 +57,7 @@ async fn filled() -> (TestDb, Db, [(TenantId, UserId); 2]) {
         .execute(&mut *tx)
         .await
         .unwrap();
-        // one for the tenant, one for none
+        // one entry of the tenant, one without a tenant
         sqlx::query(
             "insert into api_keys (id, tenant_id, user_id, name, secret_hash, hint, scopes)
              select gen_random_uuid(), key_of, $2, 'x', sha256(convert_to($3 || coalesce(key_of::text, ''), 'UTF8')),
@@ -139,7 +139,7 @@ async fn a_query_without_a_predicate_sees_only_its_scope() {
         .await
         .unwrap();
     assert_eq!(count(&mut tx, INVITATIONS).await, 2, "of both tenants, to the user's address only");
-    // which may be declined, and not changed
+    // an invitation can be declined, but not changed
     let raised = sqlx::query("update invitations set role = 'owner'").execute(&mut *tx).await.unwrap();
     assert_eq!(raised.rows_affected(), 0);
     let declined = sqlx::query("delete from invitations").execute(&mut *tx).await.unwrap();

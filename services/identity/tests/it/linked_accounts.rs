@@ -34,7 +34,7 @@ async fn a_user_links_an_account_and_signs_in_with_it() {
     let admin = platform.admin().await;
     let user = platform.user(&admin, EMAIL).await;
     let client = platform.as_user(EMAIL).await;
-    // whatever its address
+    // its e-mail address does not matter
     let claims = world.provider.claims("ada-at-corp", "someone.else@corp.test");
     assert_failed(&world.sign_in(&claims).await, "no-account");
     let answer = link(&world, &client, &claims).await.expect(303);
@@ -49,7 +49,7 @@ async fn a_user_links_an_account_and_signs_in_with_it() {
     let answer = world.sign_in(&claims).await.expect(303);
     let me = world.session(&answer).await.get("/v1/me").await.expect(200);
     assert_eq!(me.body["user"]["id"], user);
-    // once more is no second account
+    // linking it again does not create a second account
     let _ = link(&world, &client, &claims).await.expect(303);
     assert_eq!(accounts(&client).await.len(), 1);
     // both are in the audit log, as is the sign-in
@@ -61,7 +61,7 @@ async fn a_user_links_an_account_and_signs_in_with_it() {
     assert_eq!(count("POST /v1/me/linked-accounts"), 2);
     assert_eq!(count("GET /v1/sign-in/{provider}/callback"), 3);
 
-    // of another user
+    // an account of another user
     let other = link(&world, &admin, &claims).await;
     assert_failed(&other, "account-taken");
     assert!(accounts(&admin).await.is_empty());
@@ -206,7 +206,7 @@ async fn a_removed_member_does_not_return_by_a_rule() {
     for _ in 0..2 {
         let _ = owner.delete(&member).await.expect(204);
         assert_eq!(tenant_of().await.0, Value::Null);
-        // an invitation that is open does not let the rule add the user; accepting it does
+        // the rule does not add a user with an open invitation; accepting the invitation does
         let invitation = json!({ "email": "ada@corp.test", "role": "viewer" });
         let path = format!("/v1/tenants/{tenant}/invitations");
         let invitation = owner.post(&path, invitation).await.expect(201);

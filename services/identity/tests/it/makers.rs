@@ -1,11 +1,11 @@
-//! Whether those who made something in another service still may.
+//! Whether the makers of objects in other services still have the rights for it.
 
 use serde_json::{Value, json};
 use testkit::{Client, SERVICE_TOKEN};
 
 use crate::platform::Platform;
 
-/// The times since when makers have been able, in their order.
+/// Since when each maker has had the rights, in the order of the makers.
 async fn able_since(service: &Client, makers: &[Value]) -> Vec<Option<jiff::Timestamp>> {
     let answer = service.post("/internal/v1/maker-checks", json!({ "makers": makers })).await.expect(200);
     let times = answer.body["able_since"].as_array().unwrap();
@@ -38,16 +38,16 @@ async fn a_maker_is_able_as_long_as_the_account_the_role_and_the_key_last() {
     let unknown = maker(&tenant, Some(&ids::ApiKeyId::new().to_string()));
     assert_eq!(able_since(&service, &[unknown]).await, [None]);
 
-    // a suspension of the tenant is no end
+    // a suspension of the tenant does not end the rights
     let path = format!("/v1/tenants/{tenant}");
     let _ = admin.patch(&path, "*", json!({ "state": "suspended" })).await.expect(200);
     assert_eq!(able().await, first);
     let _ = admin.patch(&path, "*", json!({ "state": "active" })).await.expect(200);
-    // nor is a higher role
+    // nor does a higher role
     let role = async |role| admin.patch(&member, "*", json!({ "role": role })).await.expect(200);
     let _ = role("owner").await;
     assert_eq!(able().await, first);
-    // a viewer makes nothing; who is promoted again has new rights
+    // a viewer cannot make anything; a user who is promoted again has new rights
     let _ = role("viewer").await;
     assert_eq!(has(&able().await), [false, false, true, false, false]);
     let _ = role("member").await;
@@ -59,10 +59,10 @@ async fn a_maker_is_able_as_long_as_the_account_the_role_and_the_key_last() {
     let _ = admin.patch(&account, "*", json!({ "disabled": false })).await.expect(200);
     let third = able().await;
     assert!((0..3).all(|n| third[n] > second[n]), "{third:?}");
-    // a new password is no end
+    // a new password does not end the rights
     let _ = admin.patch(&account, "*", json!({ "password": "another fine password" })).await.expect(200);
     assert_eq!(able().await, third);
-    // what a key made ends with it
+    // the rights of a key end with it
     let as_owner = platform.as_user("owner@x.test").await;
     let _ = as_owner.delete(&format!("/v1/api-keys/{key}")).await.expect(204);
     assert_eq!(has(&able().await), [true, false, true, false, false]);

@@ -62,7 +62,7 @@ async fn the_last_owner_remains() {
     assert_eq!(refused.str("tenant_id"), tenant);
     let _ = admin.patch(&path(&b), "*", json!({ "role": "owner" })).await.expect(200);
 
-    // both leave concurrently: one of them remains
+    // both leave concurrently: one of them must remain
     let (one, two) = (path(&a), path(&b));
     let (left, right) = tokio::join!(admin.delete(&one), admin.delete(&two));
     let mut statuses = [left.status, right.status];
@@ -126,7 +126,7 @@ async fn a_user_who_concurrently_becomes_the_last_owner_is_not_deleted() {
     let (a, b) = (platform.user(&admin, "a@x.test").await, platform.user(&admin, "b@x.test").await);
     platform.member(&admin, &tenant, &a, "owner").await;
     platform.member(&admin, &tenant, &b, "member").await;
-    // what two concurrent requests do before they commit
+    // the statements of two concurrent requests before they commit
     let mut managing = platform.db.admin().await;
     let mut managed = managing.begin().await.unwrap();
     for change in [
@@ -178,7 +178,7 @@ async fn members_leave_and_the_last_owner_cannot() {
 
     let as_viewer = platform.as_user("viewer@x.test").await;
     as_viewer.delete(&path(&owner)).await.expect_problem(404, "not-found");
-    // it acts for another tenant, and leaves this one: also one that is suspended can be left
+    // the user acts for another tenant and leaves this one; a suspended tenant can be left too
     let _ = as_viewer.delete(&path(&viewer)).await.expect(204);
     as_viewer.delete(&path(&viewer)).await.expect_problem(404, "not-found");
     let left = admin.get(&format!("/v1/users/{viewer}/memberships")).await.expect(200);
@@ -193,7 +193,7 @@ async fn members_leave_and_the_last_owner_cannot() {
 
     let as_owner = platform.as_user("owner@x.test").await;
     as_owner.delete(&path(&owner)).await.expect_problem(409, "last-owner");
-    // no API key makes its user leave
+    // an API key cannot make its user leave
     let body = json!({ "name": "ci", "scopes": ["members:write"] });
     let key = as_viewer.post("/v1/api-keys", body).await.expect(201);
     let exchange = json!({ "credential": key.str("secret"), "client_address": "203.0.113.7" });

@@ -23,7 +23,7 @@ async fn addresses_that_look_alike_are_one_account() {
     }
     let body = json!({ "email": "jurgen@b\u{fc}cher.test", "password": PASSWORD });
     platform.client.post("/v1/sessions", body).await.expect_problem(401, "wrong-credentials");
-    // guesses at one of the forms count for all
+    // failed attempts with one form count for all forms
     for typed in ["Ju\u{308}rgen@bu\u{308}cher.test", "j\u{fc}rgen@xn--bcher-kva.test"] {
         for _ in 0..3 {
             let body = json!({ "email": typed, "password": "whatever1" });
@@ -64,7 +64,7 @@ async fn a_password_is_the_same_on_every_keyboard() {
         let body = json!({ "email": "ada@x.test", "password": password });
         assert_eq!(platform.client.post("/v1/sessions", body).await.status, status, "{password}");
     }
-    // a change takes the current one in any form
+    // a password change accepts the current password in any form
     let client = platform.client.token(
         platform
             .client

@@ -25,7 +25,7 @@ use url::Url;
 
 use crate::platform::{ADMIN, PASSWORD, Platform};
 
-/// What is special about a provider.
+/// Deviations of a provider from the default one.
 #[derive(Default)]
 pub(crate) struct Special {
     /// Members of its description that replace others; null removes one. `{url}` stands for its address.
@@ -160,7 +160,7 @@ async fn begin(client: &Client, return_to: &str) -> (Begun, Url) {
     (begun(&answer, url), url.parse().unwrap())
 }
 
-/// The sign-in that an answer has begun, which sends the browser to the URL.
+/// The sign-in that a response began, which redirects the browser to the URL.
 pub(crate) fn begun(answer: &Response, url: &str) -> Begun {
     let url: Url = url.parse().unwrap();
     let query: HashMap<_, _> = url.query_pairs().into_owned().collect();
@@ -181,7 +181,7 @@ impl World {
         Self::of(Special::default(), change).await
     }
 
-    /// A platform with a provider that is special.
+    /// A platform with a provider with these deviations.
     pub(crate) async fn of(special: Special, change: impl FnOnce(&mut OidcProvider)) -> Self {
         let provider = Provider::start(special).await;
         let mut corp = provider.config();
@@ -253,7 +253,7 @@ async fn session(platform: &Platform, response: &Response) -> Client {
     platform.client.token(granted.str("access_token"))
 }
 
-/// Asserts that the sign-in failed and the browser hears why.
+/// Asserts that the sign-in failed and that the browser is told why.
 #[track_caller]
 pub(crate) fn assert_failed(response: &Response, slug: &str) {
     assert_eq!(response.status, 303, "{}", response.text);
@@ -320,7 +320,7 @@ async fn a_person_signs_in_and_becomes_a_member_by_the_rules() {
 #[tokio::test]
 async fn an_address_alone_opens_no_account() {
     let world = World::with(|_| {}).await;
-    // the administrator's address, verified or not
+    // the administrator's e-mail address, verified or not
     let mut claims = world.provider.claims("mallory", ADMIN);
     assert_failed(&world.sign_in(&claims).await, "email-taken");
     claims["email_verified"] = json!(false);
@@ -477,7 +477,7 @@ async fn a_person_signs_in_with_a_real_provider() {
     .await;
     let (begun, url) = begin(&platform.client, "/home").await;
 
-    // a browser: follows redirects, keeps cookies, fills the two forms in
+    // acts as a browser: follows redirects, keeps cookies, submits the two forms
     let mut cookies: HashMap<String, String> = HashMap::new();
     let (mut next, mut forms) = (url, ["prompt=login&login=ada&password=x", "prompt=consent"].into_iter());
     while !next.as_str().starts_with("http://atelier.test/") {

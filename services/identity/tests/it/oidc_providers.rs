@@ -148,7 +148,7 @@ async fn a_token_need_not_name_its_key() {
         assert_signed_in(&world.sign_in_signed(&one, &unnamed).await, what);
         assert_failed(&world.sign_in_signed(&stranger, &unnamed).await, "sign-in-failed");
     }
-    // nor need a key have an id, although its token does
+    // a key needs no id, even if the token names one
     let keys = Some(json!({ "keys": [one.jwk()] }));
     let world = World::of(Special { keys, ..Special::default() }, |_| {}).await;
     assert_signed_in(
@@ -159,11 +159,11 @@ async fn a_token_need_not_name_its_key() {
 
 const DIRECTORY: &str = "11111111-2222-3333-4444-555555555555";
 
-/// What a provider sends, and who the person is then.
+/// What a provider sends, and the resulting user.
 struct Case {
     provider: &'static str,
     special: Special,
-    /// Besides the usual ones; null removes one.
+    /// Claims in addition to the default ones; null removes one.
     claims: Value,
     configured: fn(&mut OidcProvider),
     email: Option<&'static str>,

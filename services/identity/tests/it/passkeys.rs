@@ -120,7 +120,7 @@ async fn an_answer_counts_once_for_its_challenge_and_the_platform() {
     let answer = world.passkey.get(&options);
     let _ = sign_in(&world.platform.client, &answer).await.expect(200);
     sign_in(&world.platform.client, &answer).await.expect_problem(401, "passkey-refused");
-    // a challenge is used up by a wrong answer, too
+    // a wrong answer also invalidates the challenge
     let options = challenge(&world.platform.client).await;
     world.passkey.origin = "https://evil.test".to_owned();
     sign_in(&world.platform.client, &world.passkey.get(&options))
@@ -155,7 +155,7 @@ async fn an_answer_counts_once_for_its_challenge_and_the_platform() {
     sign_in(&world.platform.client, &world.passkey.get(&unknown))
         .await
         .expect_problem(401, "passkey-refused");
-    // that of a registration is none for a sign-in
+    // the challenge of a registration is not valid for a sign-in
     let mut options = registration(&world.client).await;
     options["rpId"] = json!(RP_ID);
     options["userVerification"] = json!("required");
@@ -163,7 +163,7 @@ async fn an_answer_counts_once_for_its_challenge_and_the_platform() {
     sign_in(&world.platform.client, &world.passkey.get(&options))
         .await
         .expect_problem(401, "passkey-refused");
-    // and none after its time
+    // and no challenge is valid after it has expired
     let options = challenge(&world.platform.client).await;
     let mut db = world.platform.db.admin().await;
     let past = "update identity.passkey_challenges set expires_at = now() - interval '1 second'";
@@ -190,7 +190,7 @@ async fn another_key_or_user_does_not_sign_in() {
     other.credential_id = own_id;
     let options = challenge(&world.platform.client).await;
     sign_in(&world.platform.client, &other.get(&options)).await.expect_problem(401, "passkey-refused");
-    // without a user
+    // without a user handle
     other.user_handle = Vec::new();
     let options = challenge(&world.platform.client).await;
     sign_in(&world.platform.client, &other.get(&options)).await.expect_problem(401, "passkey-refused");
@@ -199,7 +199,7 @@ async fn another_key_or_user_does_not_sign_in() {
     let session = sign_in(&world.platform.client, &other.get(&options)).await.expect(200);
     assert_eq!(session.body["user"]["id"], eve);
 
-    // passkeys of others look like missing ones
+    // passkeys of other users are answered like missing ones
     let path = format!("/v1/me/passkeys/{}", world.id);
     let change = json!({ "name": "mine" });
     client.get(&path).await.expect_problem(404, "not-found");
@@ -227,7 +227,7 @@ async fn a_counter_that_does_not_increase_is_refused() {
         try_with(counter).await.expect_problem(401, "passkey-refused");
     }
     let _ = try_with(11).await.expect(200);
-    // an authenticator without a counter sends 0 always
+    // an authenticator without a counter always sends 0
     for _ in 0..2 {
         let _ = world.sign_in(|_| {}).await.expect(200);
     }
@@ -248,7 +248,7 @@ async fn passkeys_are_renamed_and_deleted() {
     assert_eq!(renamed.str("name"), "old laptop");
     let stale = world.client.patch(&path, etag, json!({ "name": "x" })).await;
     stale.expect_problem(412, "changed-meanwhile");
-    // a use is no change
+    // the use of a passkey does not change its version
     let _ = world.sign_in(|_| {}).await.expect(200);
     let read = world.client.get(&path).await.expect(200);
     assert_eq!(read.header("etag"), renamed.header("etag"));
@@ -357,7 +357,7 @@ async fn a_passkey_takes_the_place_of_a_code() {
     let answer = world.passkey.get(&options);
     let _ = try_in(answer.clone()).await.expect(200);
     try_in(answer).await.expect_problem(401, "second-factor-required");
-    // that of another user
+    // a passkey of another user
     world.platform.user(&world.admin, "eve@x.test").await;
     let (mut other, _) = register(&world.platform.as_user("eve@x.test").await, "eve's").await;
     let options = challenge(&client).await;
@@ -368,7 +368,7 @@ async fn a_passkey_takes_the_place_of_a_code() {
     client.post("/v1/sessions", body).await.expect_problem(401, "wrong-credentials");
     // a passkey alone needs no code: it has verified its user
     let _ = world.sign_in(|_| {}).await.expect(200);
-    // wrong ones count as wrong codes
+    // wrong passkeys count as wrong codes
     for _ in 0..3 {
         let options = challenge(&client).await;
         try_in(other.get(&options)).await.expect_problem(401, "second-factor-required");
@@ -412,7 +412,7 @@ async fn failures_lock_the_client_and_not_the_owner() {
     begin.expect_problem(429, "too-many-attempts");
     world.passkey.origin = ORIGIN.to_owned();
     let _ = world.sign_in(|_| {}).await.expect(200);
-    // nor does it count against the password
+    // it does not count as a failed password either
     let _ = world.platform.sign_in(EMAIL).await;
 }
 

@@ -1,5 +1,5 @@
-//! What only a person does, and no API key: changes of ways to sign in, and of who owns a tenant. And what API keys make, which
-//! is never more than they are.
+//! Operations for persons only, not for API keys: changes of the ways to sign in, and of the owners of a tenant. And objects that
+//! API keys create, which never have more rights than the key.
 
 use auth::{Claims, Scope};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -37,7 +37,7 @@ impl World {
         self.platform.client.token(granted.str("access_token"))
     }
 
-    /// What the token says that a key is exchanged for.
+    /// The claims of the token for which a key is exchanged.
     async fn claims(&self, key: &Value) -> Claims {
         let body = json!({ "credential": key["secret"], "client_address": "203.0.113.7" });
         let service = self.platform.client.service("gateway");
@@ -66,8 +66,8 @@ fn in_seconds(seconds: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
 
-/// What an API key may do although it writes. Every other operation is for persons: a new one that is missing here is refused, or
-/// this test fails.
+/// Writes that an API key may send. All other writes are for persons: a new operation that is not listed here must refuse keys,
+/// or this test fails.
 const OF_KEYS: &[&str] = &[
     "create_api_key",
     "delete_api_key",
@@ -165,7 +165,7 @@ async fn no_key_makes_or_removes_an_owner() {
         key.delete(&member).await.expect_problem(403, "person-required");
     }
     let _ = world.owner.delete(&of_ada).await.expect(204);
-    // nor does the key of somebody who is invited make that one an owner
+    // the key of an invited user does not make its user an owner either
     let invited = json!({ "email": "ada@x.test", "role": "owner" });
     let invitation = world.owner.post(&invitations, invited).await.expect(201);
     let accept = format!("/v1/me/invitations/{}/accept", invitation.str("id"));
@@ -203,12 +203,12 @@ async fn no_key_changes_what_a_person_has_offered() {
     }
     let of_ada = format!("{invitations}/{}", to_ada.str("id"));
     key.delete(&of_ada).await.expect_problem(403, "person-required");
-    // nor by a membership, which ends the invitation
+    // nor by adding the member, which ends the invitation
     let member = json!({ "user_id": ada, "role": "viewer" });
     key.post(&members, member).await.expect_problem(403, "person-required");
     assert_eq!(world.owner.get(&invitations).await.expect(200).body["items"], before);
 
-    // keys renew what keys have sent, and withdraw what is no owner's place, as they remove members
+    // keys can renew invitations that keys have sent, and revoke those for roles below owner, as they can remove members
     let to_eve = key.post(&invitations, invite("eve@x.test", "member")).await.expect(201);
     let renewed = key.post(&invitations, invite("eve@x.test", "viewer")).await.expect(201);
     assert_eq!((renewed.str("id"), renewed.str("role")), (to_eve.str("id"), "viewer"));
@@ -256,14 +256,14 @@ async fn what_a_key_creates_has_its_limits() {
         (&lesser["expires_at"], &json!(1))
     );
 
-    // tokens say that there is a limit, which the gateway counts
+    // tokens tell the gateway that there is a limit, which it enforces
     let free = json!({ "name": "free", "scopes": scopes });
     let free = create(&world.owner, free).await;
     for (key, limited) in [(&parent, true), (&child, true), (&grandchild, true), (&free, false)] {
         assert_eq!(world.claims(key).await.limited, limited, "{key}");
     }
 
-    // all of them count against the limits of those that led to them
+    // requests of a key count against the limits of the keys that created it, too
     let body = json!({ "credential": grandchild["secret"], "client_address": "203.0.113.7" });
     let service = world.platform.client.service("gateway");
     let granted = service.post("/internal/v1/token-exchanges", body).await.expect(200);
@@ -274,7 +274,7 @@ async fn what_a_key_creates_has_its_limits() {
             { "api_key_id": parent["id"], "requests_per_second": 5 },
         ])
     );
-    // an invitation ends with the key as well
+    // an invitation ends with the key too
     let invitations = format!("/v1/tenants/{}/invitations", world.tenant);
     let invited =
         key.post(&invitations, json!({ "email": "ada@x.test", "role": "member" })).await.expect(201);
@@ -295,7 +295,7 @@ async fn what_a_key_created_ends_with_it() {
     for email in ["ada@x.test", "bob@x.test"] {
         let _ = key.post(&invitations, json!({ "email": email, "role": "member" })).await.expect(201);
     }
-    // which a person has renewed since
+    // a person has renewed it since
     let _ =
         world.owner.post(&invitations, json!({ "email": "bob@x.test", "role": "viewer" })).await.expect(201);
     let (with_child, with_grandchild) = (world.keyed(&child).await, world.keyed(&grandchild).await);
@@ -353,7 +353,7 @@ async fn ways_to_sign_in_change_soon_after_a_sign_in_only() {
             assert_eq!(problem.body["within_seconds"], 900);
         }
     }
-    // signing out and reading need no recent sign-in, and a new password the current one
+    // signing out and reading need no recent sign-in; a new password needs the current one
     let change = json!({ "current_password": PASSWORD, "new_password": "another fine password" });
     let _ = ada.put("/v1/me/password", change).await.expect(204);
     let _ = ada.delete("/v1/sessions").await.expect(204);

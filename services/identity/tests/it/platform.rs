@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 pub(crate) const ADMIN: &str = "admin@atelier.test";
 pub(crate) const PASSWORD: &str = "correct horse battery";
 
-/// A replica, and what more replicas need.
+/// A replica, and what further replicas need.
 pub(crate) struct Platform {
     pub(crate) db: TestDb,
     pub(crate) client: Client,

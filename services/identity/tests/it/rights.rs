@@ -68,7 +68,7 @@ async fn a_demoted_owner_cannot_promote_themselves() {
     assert_refused(&studio.as_owner.patch(&studio.member(), "*", json!({ "role": "owner" })).await);
     refused(&studio.as_owner).await;
     assert_eq!(studio.admin.get(&studio.member()).await.expect(200).str("role"), "viewer");
-    // the session goes on, with the lesser role
+    // the session continues with the lower role
     let as_viewer = studio.platform.as_user("owner@x.test").await;
     as_viewer.patch(&studio.member(), "*", json!({ "role": "owner" })).await.expect_problem(403, "forbidden");
 }
@@ -79,7 +79,7 @@ async fn a_promotion_keeps_the_token() {
     let _ = studio.admin.patch(&studio.member(), "*", json!({ "role": "member" })).await.expect(200);
     let as_member = studio.platform.as_user("owner@x.test").await;
     let _ = studio.admin.patch(&studio.member(), "*", json!({ "role": "owner" })).await.expect(200);
-    // the tables decide, not the role in the token
+    // the role in the database decides, not the one in the token
     let viewer = json!({ "email": ADMIN, "role": "viewer" });
     let _ = as_member.post(&studio.invitations, viewer).await.expect(201);
 }
@@ -184,11 +184,11 @@ async fn services_ask_what_a_user_may_do_without_a_token() {
     let as_of: jiff::Timestamp = read.str("as_of").parse().unwrap();
     let _ = studio.admin.patch(&studio.member(), "*", json!({ "role": "viewer" })).await.expect(200);
     assert_eq!(service.get(&rights).await.expect(200).str("role"), "viewer");
-    // what was read before the change is revoked by it
+    // the change revokes rights that were read before it
     let changes = service.get("/internal/v1/revocations?after=").await.expect(200);
     let revoked: jiff::Timestamp = changes.body["items"][0]["at"].as_str().unwrap().parse().unwrap();
     assert!(as_of <= revoked, "{as_of} {revoked}");
-    // as sign-in: neither in a suspended tenant nor for a disabled user or one who is no member
+    // the same rules as for sign-in: no rights in a suspended tenant, for a disabled user, or without a membership
     let _ = studio.admin.patch(tenant, "*", json!({ "state": "suspended" })).await.expect(200);
     service.get(&rights).await.expect_problem(404, "not-found");
     let _ = studio.admin.patch(tenant, "*", json!({ "state": "active" })).await.expect(200);

@@ -48,7 +48,7 @@ async fn repeated_failures_lock_known_and_unknown_addresses_alike() {
         let seconds: u64 = answer.header("retry-after").unwrap().parse().unwrap();
         assert!((1..=2).contains(&seconds), "{seconds}");
     }
-    // the lock ends, and a success clears the failures
+    // the lock expires, and a successful sign-in clears the failures
     testkit::eventually("the lock has ended", async || {
         (try_in(&platform.client, ADMIN, PASSWORD).await.status == 200).then_some(())
     })
@@ -256,7 +256,7 @@ async fn sign_ins_at_once_leave_the_number_of_sessions() {
     let _ = platform.user(&admin, "designer@x.test").await;
     let sign_in = async || platform.sign_in("designer@x.test").await;
     tokio::join!(sign_in(), sign_in(), sign_in(), sign_in(), sign_in());
-    // each may have seen none of the others
+    // each may have run before any of the others was visible
     let last = platform.as_user("designer@x.test").await;
     let listed = last.get("/v1/sessions").await.expect(200).body;
     assert_eq!(listed["items"].as_array().unwrap().len(), 2);
@@ -267,7 +267,7 @@ async fn a_concurrently_changed_password_creates_no_session() {
     let platform = Platform::start().await;
     let admin = platform.admin().await;
     let user = platform.user(&admin, "designer@x.test").await;
-    // holds sign-in between the check of the password and the new session
+    // delays the sign-in between the password check and the new session
     let mut holding = platform.db.admin().await;
     let mut held = holding.begin().await.unwrap();
     sqlx::query("lock table identity.sign_in_throttles in exclusive mode").execute(&mut *held).await.unwrap();

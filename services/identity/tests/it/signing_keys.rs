@@ -56,7 +56,7 @@ async fn replicas_agree_on_one_first_key_and_on_the_next() {
         // long enough to sign in before the next key is active
         config.signing.publish_before_seconds = 8;
         config.signing.poll_seconds = 1;
-        // signs in again and again
+        // signs in repeatedly
         config.sessions.most_per_user = 10_000;
     })
     .await;

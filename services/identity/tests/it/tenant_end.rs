@@ -11,13 +11,13 @@ use testkit::{Client, eventually};
 
 use crate::platform::{PASSWORD, Platform};
 
-/// A service that carries out what a test says.
+/// A stand-in service that answers as a test configures it.
 #[derive(Clone)]
 struct Participant(Arc<Mutex<Played>>);
 
 struct Played {
     orders: Vec<Value>,
-    /// What it answers; none: it fails.
+    /// Its answer; `None` for an error.
     progress: Option<Value>,
 }
 
@@ -50,7 +50,7 @@ impl Participant {
         self.0.lock().unwrap().orders.last().cloned()
     }
 
-    /// Waits until it is told a state.
+    /// Waits until it receives a state.
     async fn told(&self, state: &str) -> Value {
         eventually(&format!("it is told {state}"), async || {
             self.last_order().filter(|order| order["state"] == state)
@@ -188,7 +188,7 @@ async fn a_tenant_is_deleted_when_no_service_has_anything_left_of_it() {
     studio.platform.client.post("/v1/sessions", session).await.expect_problem(403, "tenant-suspended");
 
     studio.gpu.answers(Some(done()));
-    // one service alone keeps the tenant
+    // one service is enough to delay the deletion
     eventually("gpu is done", async || {
         (studio.operation(&operation).await["progress"]["services"][0]["done"] == true).then_some(())
     })
@@ -228,7 +228,7 @@ async fn another_replica_goes_on_with_a_deletion() {
     studio.storage.answers(busy("storages"));
     let operation = studio.delete("?storage_grace_hours=0").await;
     studio.storage.told("deleting").await;
-    // the first replica stops in the middle
+    // the first replica stops before the deletion is complete
     studio.platform.process.shutdown.begin();
     studio.platform.process.shutdown.finish().await;
     let (client, _process) = studio.platform.replica().await;

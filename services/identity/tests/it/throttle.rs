@@ -1,4 +1,4 @@
-//! Who is locked after failed sign-ins, and who is not.
+//! The throttle of failed sign-ins: who is locked, and who is not.
 
 use serde_json::json;
 use sqlx::PgConnection;
@@ -24,21 +24,21 @@ async fn guess(client: &Client, address: &str, email: &str, times: usize) -> Vec
     statuses
 }
 
-/// Adds failures to the count of the account from all networks that are not known.
+/// Adds failures to the account's count for unknown networks.
 async fn attack_from_everywhere(conn: &mut PgConnection, email: &str) {
     let many = "insert into identity.sign_in_throttles
                 values (sha256(convert_to($1, 'UTF8')), '', 1000, now(), now())";
     sqlx::query(many).bind(email).execute(conn).await.unwrap();
 }
 
-/// Keeps the count of the account from all networks that are not known high.
+/// Keeps the account's count for unknown networks high.
 async fn attack_again(conn: &mut PgConnection) {
     let many =
         "update identity.sign_in_throttles set failures = 1000, last_failed_at = now() where network = ''";
     sqlx::query(many).execute(conn).await.unwrap();
 }
 
-/// Locks networks that are not known out for an hour, as a thousand of them do.
+/// Locks unknown networks for an hour, as failures from a thousand of them would.
 async fn lock_new_networks(conn: &mut PgConnection, email: &str) {
     let lock = "insert into identity.sign_in_throttles
                 values (sha256(convert_to($1, 'UTF8')), '*', 2000, now(), now() + interval '1 hour')
@@ -80,7 +80,7 @@ async fn strangers_do_not_lock_the_owner_out() {
         let _ = try_in(client, OWN, "Owner@x.test", "whatever1").await.expect(401);
         let _ = try_in(client, OWN, "Owner@x.test", PASSWORD).await.expect(200);
     }
-    // not in a network where the owner has never been, either
+    // also in a network that the owner has never used
     let _ = try_in(client, ELSEWHERE, "owner@x.test", PASSWORD).await.expect(200);
 }
 
@@ -103,7 +103,7 @@ async fn beside_guessers_the_owner_signs_in_from_new_networks() {
     assert!((30..=61).contains(&seconds), "{seconds}");
     wait(&mut db, "1 minute").await;
     let _ = try_in(client, ELSEWHERE, ADMIN, PASSWORD).await.expect(200);
-    // those of guessers wait longer and longer
+    // attackers' networks are locked for increasing times
     for minutes in [1, 2, 4, 8] {
         attack_again(&mut db).await;
         assert_eq!(guess(client, STRANGERS, ADMIN, 1).await, [401], "before {minutes} min");
@@ -136,7 +136,7 @@ async fn a_browser_of_the_owner_is_locked_by_its_own_failures_only() {
     let device = device.split(';').next().unwrap();
     let browser = client.header("cookie", &format!("a=b; {device}"));
 
-    // everything that can be locked for strangers is
+    // all locks for unknown networks are active
     attack_from_everywhere(&mut db, ADMIN).await;
     lock_new_networks(&mut db, ADMIN).await;
     assert!(guess(client, ELSEWHERE, ADMIN, 1).await == [429]);
@@ -144,7 +144,7 @@ async fn a_browser_of_the_owner_is_locked_by_its_own_failures_only() {
         guess(client, ELSEWHERE, &format!("nobody{n}@x.test"), 1).await;
     }
     let _ = try_in(&browser, ELSEWHERE, ADMIN, PASSWORD).await.expect(200);
-    // its own failures are counted, wherever it is, and lock nobody else
+    // failures of a known browser are counted for it in any network, and lock nobody else
     for (n, status) in [401; 6].into_iter().enumerate() {
         assert_eq!(try_in(&browser, &format!("192.0.{n}.1"), ADMIN, "whatever1").await.status, status);
     }
@@ -156,7 +156,7 @@ async fn a_browser_of_the_owner_is_locked_by_its_own_failures_only() {
     let browser = client.header("cookie", again.split(';').next().unwrap());
     let _ = try_in(&browser, ELSEWHERE, ADMIN, PASSWORD).await.expect(200);
 
-    // it is of no use for another account, and cannot be made
+    // the cookie is not valid for another account, and cannot be forged
     attack_from_everywhere(&mut db, "ada@x.test").await;
     lock_new_networks(&mut db, "ada@x.test").await;
     try_in(&browser, "192.0.20.1", "ada@x.test", PASSWORD).await.expect_problem(429, "too-many-attempts");
@@ -165,7 +165,7 @@ async fn a_browser_of_the_owner_is_locked_by_its_own_failures_only() {
         let forger = client.header("cookie", forged);
         try_in(&forger, "192.0.21.1", ADMIN, PASSWORD).await.expect_problem(429, "too-many-attempts");
     }
-    // nor does it come with tokens
+    // sign-ins with tokens do not set it
     let tokens = try_in(client, OWN, ADMIN, PASSWORD).await.expect(200);
     assert_eq!(tokens.header("set-cookie"), None);
 }
@@ -183,7 +183,7 @@ async fn a_thousand_new_networks_lock_the_others() {
     assert_eq!(guess(client, STRANGERS, ADMIN, 1).await, [401]);
     let locked = try_in(client, "192.0.30.1", ADMIN, PASSWORD).await;
     locked.expect_problem(429, "too-many-attempts");
-    // known networks are not
+    // known networks are not locked
     let _ = try_in(client, ELSEWHERE, ADMIN, PASSWORD).await.expect(200);
 }
 
@@ -231,7 +231,7 @@ async fn a_client_that_tries_many_accounts_is_locked() {
         let answer = try_in(client, STRANGERS, &format!("nobody{i}@x.test"), "whatever1").await;
         assert_eq!(answer.status, 401, "account {i}");
         if i == 10 {
-            // an account of the attacker does not clear the count
+            // a successful sign-in to the attacker's own account does not clear the count
             let _ = try_in(client, STRANGERS, ADMIN, PASSWORD).await.expect(200);
         }
     }
@@ -282,7 +282,7 @@ async fn locks_end_and_failures_are_forgotten() {
     wait(&mut db, "10 minutes").await;
     assert_eq!(guess(client, STRANGERS, ADMIN, 5).await, [401; 5]);
     let _ = try_in(client, STRANGERS, ADMIN, PASSWORD).await.expect(200);
-    // a right password clears the failures of the account in the network
+    // a correct password clears the failures of the account in the network
     assert_eq!(guess(client, STRANGERS, ADMIN, 5).await, [401; 5]);
     let _ = try_in(client, STRANGERS, ADMIN, PASSWORD).await.expect(200);
 }

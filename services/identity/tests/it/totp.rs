@@ -114,7 +114,7 @@ async fn concurrent_sign_ins_with_one_code_open_one_session() {
 #[tokio::test]
 async fn wrong_codes_are_throttled_as_wrong_passwords_are() {
     let world = World::new().await;
-    // one more was wrong at the start
+    // a wrong code was already sent when the second factor was set up
     for _ in 0..5 {
         world.sign_in(Some("000000")).await.expect_problem(401, "second-factor-required");
     }

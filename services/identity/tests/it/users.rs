@@ -136,7 +136,7 @@ async fn of_two_concurrent_password_changes_the_first_wins() {
         let (client, change) = (client.clone(), to("the second password"));
         tokio::spawn(async move { client.put("/v1/me/password", change).await })
     };
-    // the current password was right, and is not replaced yet
+    // the current password has been verified, and is not replaced yet
     platform.db.wait_for_blocked_query().await;
     let first = "update identity.users set password_hash = 'the first, of another request'";
     sqlx::query(first).execute(&mut *held).await.unwrap();

@@ -1,4 +1,4 @@
-//! Jobs that came lately, in what is expected of those that wait.
+//! Recent arrivals of jobs, in the forecasts of waiting jobs.
 
 use ids::{JobId, TenantId};
 use jiff::Timestamp;
@@ -11,7 +11,7 @@ use crate::{
     world::{World, pool, submit},
 };
 
-/// Copies a job as if it had come each 10 seconds in the last nine minutes.
+/// Copies a job as if it had been submitted every 10 seconds in the last nine minutes.
 const COPY: &str = "
     insert into jobs.jobs (id, tenant_id, pool_id, application, method, kind, level, priority, class, state, created_at, ended_at)
     select (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || lpad(to_hex(n), 20, '0'))::uuid,
@@ -45,7 +45,7 @@ async fn jobs_that_keep_coming_delay_what_is_expected() {
     let copied = sqlx::query(COPY).bind(ended).execute(&mut conn).await.unwrap().rows_affected();
     assert_eq!(copied, 54);
     conn.close().await.unwrap();
-    // the other tenant has used less: half of the worker would be its own
+    // the other tenant has used less: it is entitled to half of the worker
     eventually("the other tenant's jobs are foreseen", async || {
         (expected().await.duration_since(before).as_secs() > 45).then_some(())
     })

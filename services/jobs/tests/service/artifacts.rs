@@ -142,7 +142,7 @@ async fn what_does_not_count_is_deleted() {
     let gone = location.replace(&kept.job, &lost.job);
     assert_ne!(reqwest::get(&gone).await.unwrap().status(), 200);
 
-    // with an old job, its objects
+    // the objects of an old job are deleted with it
     studio.execute("update jobs.jobs set ended_at = now() - interval '91 days'").await;
     studio.service.process.workers.inject_panic("jobs.jobs.retention");
     eventually("the old job's objects are deleted", async || {

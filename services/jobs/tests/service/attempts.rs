@@ -1,4 +1,4 @@
-//! Attempts: from a queued job to its end, with each fault on the way.
+//! Attempts: from a queued job to its end, with a fault at each step.
 
 use ids::TenantId;
 use serde_json::{Value, json};
@@ -51,7 +51,7 @@ async fn a_job_runs_and_succeeds_once() {
     let job = submit(&floor.member, json!({})).await.str("id").to_owned();
     let work = floor.worker.work().await;
     assert_eq!((work.job.as_str(), work.attempt), (job.as_str(), 1));
-    // an answer that was lost is repeated
+    // a call whose answer was lost is repeated
     assert_eq!(floor.worker.work().await, work);
     assert_eq!(reaches(&floor.member, &job, "assigned").await.body["started_at"], Value::Null);
     let running = floor.worker.progress(&work, 7).await.expect(200);
@@ -110,7 +110,7 @@ async fn a_cancelled_job_stops_and_its_late_results_do_not_count() {
     assert_eq!(floor.member.post(&path, Value::Null).await.expect(202).str("state"), "cancelling");
     assert_eq!(floor.worker.poll(None, 0).await.expect(200).body["instruction"], Value::Null);
     reaches(&floor.member, &job, "cancelled").await;
-    // while it runs: the worker is told, and completes all the same
+    // while it runs: the worker is notified, and still completes it
     let job = submit(&floor.member, json!({})).await.str("id").to_owned();
     let work = floor.worker.work().await;
     let _ = floor.worker.progress(&work, 1).await.expect(200);
@@ -139,7 +139,7 @@ async fn a_silent_worker_is_lost_and_what_it_still_reports_does_not_count() {
     let _ = floor.worker.progress(&lost, 3).await.expect(200);
     let read = reaches(&floor.member, &job, "queued").await;
     assert_eq!((&read.body["reason"], &read.body["attempts"]), (&json!("worker_lost"), &json!(1)));
-    // the old process is still there
+    // the old process still runs
     floor.worker.complete(&lost).await.expect_problem(409, "attempt-not-yours");
     floor.worker.poll(Some(&lost), 0).await.expect_problem(409, "attempt-not-yours");
     // another one takes over
@@ -276,7 +276,7 @@ async fn another_replica_goes_on_when_the_leader_is_gone() {
     let work = floor.worker.work().await;
     let waiting = submit(&floor.member, json!({})).await.str("id").to_owned();
     floor.service.stop().await;
-    // the second replica knows what the first has assigned
+    // the second replica knows the assignments of the first
     let worker = floor.worker.through(&second);
     assert_eq!(worker.complete(&work).await.expect(200).str("state"), "succeeded");
     let next = worker.work().await;
@@ -291,7 +291,7 @@ async fn another_replica_goes_on_when_the_leader_is_gone() {
     second.stop().await;
 }
 
-/// A worker that runs a background job, and is told to leave it for an urgent one of another tenant.
+/// A worker that runs a background job, which is preempted by an urgent one of another tenant.
 async fn preempted(floor: &Floor) -> (String, String, Work) {
     let background = submit(&floor.member, json!({ "level": "background" })).await.str("id").to_owned();
     let work = floor.worker.work().await;

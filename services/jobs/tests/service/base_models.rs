@@ -22,7 +22,7 @@ async fn dedicated(admin: &Client, owner: TenantId) -> String {
     admin.post("/v1/platform-pools", body).await.expect(201).str("id").to_owned()
 }
 
-/// Pool, kind, name and number of workers of what is listed.
+/// Pool, kind, name and number of workers of each listed model.
 async fn listed(client: &Client, query: &str) -> Vec<(String, String, String, i64)> {
     let text = |item: &Value, name: &str| item[name].as_str().unwrap().to_owned();
     let items = items(client, &format!("/v1/base-models{query}")).await;
@@ -59,7 +59,7 @@ async fn what_workers_have_is_listed_to_those_who_may_use_it() {
     let second =
         worker(&world, &service, &shared, "second", json!({ "checkpoints": ["anime"], "base_models": [] }))
             .await;
-    // of a release that does not tell
+    // a worker of a release that does not report models
     let _silent = worker(&world, &service, &shared, "silent", json!({})).await;
     let _own = worker(&world, &service, &own, "own", json!({ "checkpoints": ["secret"] })).await;
     let of_shared = [
@@ -86,7 +86,7 @@ async fn what_workers_have_is_listed_to_those_who_may_use_it() {
     }
     assert_eq!(pages, ["sd15", "anime", "photo", "secret"]);
 
-    // a report of what is known changes nothing, and one of another session neither
+    // a repeated report changes nothing, and neither does one of another session
     let changes = async || {
         let count = sqlx::query_scalar("select count(*) from jobs.pool_changes");
         let count: i64 = count.fetch_one(&mut world.db.admin().await).await.unwrap();
@@ -108,7 +108,7 @@ async fn what_workers_have_is_listed_to_those_who_may_use_it() {
     second.report_models(json!({ "checkpoints": many })).await.expect_problem(422, "invalid-field");
     let _ = second.report_models(json!({ "checkpoints": ["../x", "anime"] })).await.expect(200);
 
-    // what an offline worker had comes with it; a deleted one takes it along
+    // the models of an offline worker return with it; those of a deleted worker are removed
     assert_eq!(
         listed(&other, "").await,
         [item("generation", "checkpoint", "anime", 1), item("generation", "checkpoint", "flux", 0)]
@@ -126,7 +126,7 @@ async fn a_job_that_names_what_no_pool_has_is_refused() {
     let (admin, tenant) = (world.admin(&service), TenantId::new());
     let shared = pool(&admin).await;
     let member = world.member(&service, tenant);
-    // nobody knows yet
+    // no worker has reported yet
     let early = submit(&member, with_model("flux")).await.str("id").to_owned();
     let _ = member.post(&format!("/v1/jobs/{early}/cancel"), Value::Null).await.expect(202);
 
@@ -152,7 +152,7 @@ async fn a_job_that_names_what_no_pool_has_is_refused() {
     let refused = other.post("/v1/jobs", named("secret")).await.expect_problem(422, "model-missing");
     assert_eq!(refused.body["models"], json!(["XL base_1.0", "anime"]), "that of others looks missing");
 
-    // the pool is the one that has it, and the tenant's own comes first
+    // the job goes to a pool that has the model, and to the tenant's own pool first
     let pool_of = async |body: Value| {
         let job = member.post("/v1/jobs", body).await.expect(202).str("id").to_owned();
         let pool = sqlx::query_scalar("select pool_id from jobs.jobs where id = $1");
@@ -174,7 +174,7 @@ async fn a_job_that_names_what_no_pool_has_is_refused() {
     training["parameters"]["base_model"] = json!("sd15");
     assert_eq!(pool_of(training).await, shared);
 
-    // what a worker that does not tell has is not known
+    // the models of a worker that does not report them are unknown
     let _silent = worker(&world, &service, &own, "silent", json!({})).await;
     assert_eq!(pool_of(named("flux")).await, own);
     service.stop().await;
@@ -244,13 +244,13 @@ async fn a_job_starts_on_workers_that_have_what_it_names() {
     })
     .await;
     assert_eq!(anime.poll(None, 0).await.expect(200).body["instruction"], Value::Null);
-    // the other gets it
+    // the other worker gets the model
     let both = json!({ "checkpoints": ["anime", "photo"], "base_models": [] });
     let _ = anime.report_models(both).await.expect(200);
     let (work, instruction) = anime.instruction().await;
     assert_eq!((&work.job, &instruction["parameters"]["model"]), (&waiting, &json!("photo")));
 
-    // it goes while a job waits for it
+    // the model is removed while a job waits for it
     let waiting = submit(&member, with_model("photo")).await.str("id").to_owned();
     let _ = anime.report_models(json!({ "checkpoints": ["anime"], "base_models": [] })).await.expect(200);
     let _ = photo.report_models(json!({ "checkpoints": [], "base_models": [] })).await.expect(200);
@@ -289,7 +289,7 @@ async fn a_pool_without_workers_lacks_what_its_image_is_known_to_lack() {
     let instance = site.gpu.have(1).await.remove(0);
     let has = json!({ "checkpoints": ["anime"], "base_models": [] });
     let _worker = site.register_with(&service, &pool, &instance, has).await;
-    // it lacks the model: it gets no such job, and no other worker is ordered for it
+    // it does not have the model: it gets no such job, and no other worker is ordered for the job
     eventually("the job is known to wait for what is not there", async || {
         let why = member.get(&format!("/v1/jobs/{unknown}/explanation")).await.expect(200);
         (why.body["code"] == "model_missing").then_some(())
@@ -308,7 +308,7 @@ async fn a_pool_without_workers_lacks_what_its_image_is_known_to_lack() {
     let worker = site.register(&service, &pool, &instance).await;
     assert_eq!(worker.work().await.job, known);
 
-    // of another image nothing is known
+    // the models of another image are unknown
     let mut other = workers(0, 1);
     other["version"] = json!("1.11");
     let _ = patch(&admin, &pool, other).await.expect(200);

@@ -1,4 +1,4 @@
-//! Budgets of tenants, which the gpu service has.
+//! Budgets of tenants, which the gpu service manages.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ async fn jobs_of_a_tenant_that_has_spent_its_budget_wait_until_there_is_more() {
     let _ = worker.progress(&work, 3).await.expect(200);
     let renews_at = "2099-01-01T00:00:00Z";
     gpu.set_spent(Some((tenant, "budget_exhausted", Some(renews_at))));
-    // as instances are
+    // as starts of instances are
     assert_eq!(worker.stop(&work).await, "preempted");
     let _ = worker.leave(&work).await.expect(200);
     waits_because(&member, &first, json!("budget_exhausted")).await;
@@ -50,7 +50,7 @@ async fn jobs_of_a_tenant_that_has_spent_its_budget_wait_until_there_is_more() {
     waits_because(&member, &urgent, json!("budget_exhausted")).await;
     let why = member.get(&format!("/v1/jobs/{urgent}/explanation")).await.expect(200);
     assert_eq!((why.str("code"), why.str("until")), ("budget_exhausted", renews_at));
-    // others go on; and what was said holds while the gpu service is away, for the next scheduler, too
+    // other tenants continue; the last answer remains valid while the gpu service is unavailable, also for the next scheduler
     for is_away in [false, true] {
         gpu.set_away(is_away);
         let theirs = submit(&other, json!({})).await.str("id").to_owned();
@@ -118,7 +118,7 @@ async fn a_scheduler_asks_before_it_starts_anything() {
     waits_because(&member, &job, json!("tenant_suspended")).await;
     let _ = worker.complete(&theirs).await.expect(200);
     service.stop().await;
-    // nobody looks while the tenant spends its budget
+    // no worker checks the budget while the tenant spends it
     let mut conn = world.db.admin().await;
     let active = "update jobs.tenants set state = 'active'";
     sqlx::query(active).execute(&mut conn).await.unwrap();

@@ -1,4 +1,4 @@
-//! What pools have, as tenants see it, and where else a job could run.
+//! The capacity of pools, as tenants see it, and the other pools in which a job could run.
 
 use ids::TenantId;
 use serde_json::{Value, json};
@@ -41,7 +41,7 @@ async fn a_pool_tells_what_it_has_and_how_soon_it_has_room() {
         (found["workers"] == small([3, 0, 2, 1, 0, 0])).then_some(found)
     })
     .await;
-    // on the smaller node, and fullest first
+    // on the smaller node, and the fullest node first
     let nodes = json!([
         { "free_degree": 0.0, "workers": small([1, 0, 0, 1, 0, 0]) },
         { "free_degree": 1.0, "workers": small([2, 0, 2, 0, 0, 0]) },

@@ -64,7 +64,7 @@ impl Till {
         conn.close().await.unwrap();
     }
 
-    /// Lets the open attempt have been assigned 100 s ago, and have worked for 60 s.
+    /// Makes the open attempt one that was assigned 100 s ago and has worked for 60 s.
     async fn pass_time(&self) {
         self.execute(
             "update jobs.attempts set assigned_at = now() - interval '100 s', working_at = now() - interval '60 s'
@@ -274,7 +274,7 @@ async fn tries_without_results_cost_nothing() {
     assert_eq!(till.usage().await.len(), 1);
     assert_eq!(till.cost(&job).await["seconds"], all[0].1);
 
-    // of another tenant there are no attempts
+    // attempts of another tenant are not found
     let stranger = till.world.member(&till.service, TenantId::new());
     stranger.get(&format!("/v1/jobs/{job}/attempts")).await.expect_problem(404, "not-found");
     till.service.stop().await;
@@ -298,7 +298,7 @@ async fn a_cancelled_job_costs_what_it_worked_and_a_failed_one_nothing() {
     assert_eq!(charged(&till.attempts(&failed).await[0]), ("failed", 0, Some("job_failed")));
     assert_eq!(till.cost(&failed).await, json!({ "amount": "0", "currency": "USD", "seconds": 0 }));
 
-    // one that was cancelled while it loaded has worked nothing
+    // an attempt that was cancelled while it loaded has no work
     let loading = till.submit(json!({})).await;
     let (work, _) = till.worker.instruction().await;
     let _ = till.member.post(&format!("/v1/jobs/{loading}/cancel"), Value::Null).await.expect(202);
@@ -438,7 +438,7 @@ async fn a_quote_tells_time_and_cost_and_makes_nothing() {
         body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
         till.member.post("/v1/jobs/quote", body).await
     };
-    // a class of which nothing is known takes 15 s, or 45
+    // a class without history is estimated at 15 s, or 45 s
     let quote = ask(json!({})).await.expect(200).body;
     assert_eq!((&quote["work_seconds_p50"], &quote["work_seconds_p90"]), (&json!(15.0), &json!(45.0)));
     let price = json!([{ "gpu_spec": "small", "currency": "USD", "p50": "0.015", "p90": "0.045" }]);
@@ -480,7 +480,7 @@ async fn a_job_that_waits_is_told_where_it_would_start_and_what_that_costs() {
     till.gpu.set_price("large", "7.2", "USD");
     let body = json!({ "name": "second", "gpu_specs": ["large"] });
     let second = admin.post("/v1/platform-pools", body).await.expect(201).str("id").to_owned();
-    // not for this tenant, not for this application
+    // not available for this tenant, or for this application
     let body =
         json!({ "name": "third", "gpu_specs": ["large"], "tenant_id": TenantId::new(), "dedicated": true });
     let _ = admin.post("/v1/platform-pools", body).await.expect(201);
@@ -556,7 +556,7 @@ async fn a_gang_pays_for_all_of_its_workers() {
 #[tokio::test]
 async fn a_limit_below_the_quote_is_refused() {
     let till = Till::new().await;
-    // half of such jobs take 15 s or less, as far as is known
+    // half of the known jobs of the class take 15 s or less
     for amount in ["0.000001", "0.014999"] {
         let refused = refused(&till, limit(amount, "USD")).await;
         assert_eq!(refused.body["errors"][0]["pointer"], "/max_cost/amount");
@@ -577,7 +577,7 @@ async fn a_limit_below_the_quote_is_refused() {
     till.member.post("/v1/jobs", body.clone()).await.expect_problem(422, "invalid-field");
     let batch = till.member.post("/v1/job-batches", json!({ "jobs": [body, fox()] })).await.expect(202);
     assert!(batch.body["items"][0]["problem"].is_object() && batch.body["items"][1]["job"].is_object());
-    // nor is it made urgent
+    // the level is not changed to urgent either
     let path = format!("/v1/jobs/{job}");
     let etag = till.member.get(&path).await.expect(200).header("etag").unwrap().to_owned();
     let patch = till.member.patch(&path, &etag, json!({ "level": "urgent" })).await;

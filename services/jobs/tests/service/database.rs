@@ -1,4 +1,4 @@
-//! Postgres that loses connections, and leaders that hang.
+//! Lost connections to Postgres, and leaders that hang.
 
 use ids::TenantId;
 use serde_json::json;
@@ -10,7 +10,7 @@ use crate::{
     world::{World, fox, pool, submit},
 };
 
-/// Repeats a call that failed for the lost connection, as clients do.
+/// Repeats a call that failed because of the lost connection, as clients do.
 async fn again(what: &str, call: impl AsyncFn() -> Response) -> Response {
     eventually(what, async || {
         let answer = call().await;
@@ -71,7 +71,7 @@ async fn a_leader_that_has_lost_its_lease_assigns_nothing() {
     let worker = Worker::start(&world, &service, &pool, "first").await;
     let first = submit(&member, json!({})).await.str("id").to_owned();
     let work = worker.work().await;
-    // another process leads for a second, while this one believes that it does
+    // another process leads for a second, while this one still acts as leader
     let mut conn = world.db.admin().await;
     let taken = "update jobs.pools set leader = gen_random_uuid(), epoch = epoch + 1,
                                        leader_until = clock_timestamp() + interval '1 second'

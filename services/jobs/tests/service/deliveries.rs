@@ -1,4 +1,4 @@
-//! Messages of webhooks: at least once, whatever fails.
+//! Messages of webhooks are delivered at least once, whatever fails.
 
 use ids::TenantId;
 use jiff::Timestamp;
@@ -90,7 +90,7 @@ async fn kill_waiting(world: &World, statement: &str) {
     .await;
 }
 
-/// A replica that cannot record what it has sent, as when it has died: another one sends the message again.
+/// A replica that cannot record what it has sent, as after a crash: another one sends the message again.
 #[tokio::test]
 async fn what_was_sent_and_not_recorded_is_sent_once_more_with_the_same_id() {
     let world = World::new().await;
@@ -143,7 +143,7 @@ async fn a_message_of_which_the_record_fails_is_sent_again() {
     service.stop().await;
 }
 
-/// The connection is killed on which the position in the feed has moved, and the delivery is not yet written.
+/// The connection is closed after the position in the feed has been updated and before the delivery is written.
 #[tokio::test]
 async fn an_event_is_delivered_although_a_replica_dies_before_its_delivery_is_written() {
     let world = World::new().await;
@@ -203,7 +203,7 @@ async fn after_a_restore_nothing_is_lost_and_nothing_is_repeated() {
     let (hook, _) = create(&member, &url, json!([])).await;
     let old = submit(&member, json!({})).await.str("id").to_owned();
     let _ = all_are(&member, &hook, "delivered").await;
-    // of which the delivery was deleted a week after it
+    // its delivery was deleted after a week
     execute(&world, "delete from jobs.webhook_deliveries").await;
     execute(&world, "update jobs.job_events set at = at - interval '8 days'").await;
     execute(&world, "update jobs.webhooks set created_at = created_at - interval '9 days'").await;

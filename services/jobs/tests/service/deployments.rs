@@ -1,5 +1,4 @@
-//! Deployments of models: which are refused. What becomes of accepted ones is shown with a cluster: by the tests of the storage
-//! service, and by the demo.
+//! Deployments of models that are refused. Accepted ones need a cluster: the storage service's tests and the demo cover them.
 
 use ids::{StorageId, TenantId};
 use serde_json::json;

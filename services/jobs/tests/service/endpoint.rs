@@ -1,4 +1,4 @@
-//! An endpoint of a tenant: what webhooks are sent to.
+//! An endpoint of a tenant, to which webhooks are sent.
 
 use std::{
     collections::VecDeque,
@@ -22,7 +22,7 @@ use tokio::net::TcpListener;
 
 use crate::world::{Service, World, pool};
 
-/// A request as it came.
+/// A received request.
 #[derive(Debug, Clone)]
 pub(crate) struct Received {
     pub(crate) id: String,
@@ -51,7 +51,7 @@ impl Received {
     }
 }
 
-/// It answers with the statuses that are left, then with 204.
+/// The next statuses of its answers; then it answers with 204.
 #[derive(Clone, Default)]
 pub(crate) struct Endpoint {
     received: Arc<Mutex<Vec<Received>>>,
@@ -87,7 +87,7 @@ impl Endpoint {
         self.answers.lock().unwrap().extend(statuses.iter().map(|status| (*status, None)));
     }
 
-    /// The status of the next answer, and when it asks to be asked again.
+    /// Sets the status and the `Retry-After` of the next answer.
     pub(crate) fn answer_later(&self, status: u16, retry_after: &str) {
         self.answers.lock().unwrap().push_back((status, Some(retry_after.to_owned())));
     }
@@ -96,7 +96,7 @@ impl Endpoint {
         self.received.lock().unwrap().clone()
     }
 
-    /// What came, once it is at least this much.
+    /// The received requests, once there are at least this many.
     pub(crate) async fn count(&self, count: usize) -> Vec<Received> {
         eventually(&format!("{count} messages came"), async || {
             let received = self.received();

@@ -1,4 +1,4 @@
-//! Endpoints that answer as no endpoint of ours does.
+//! Endpoints with unusual answers.
 
 use serde_json::{Value, json};
 use testkit::eventually;
@@ -36,7 +36,7 @@ async fn whatever_an_endpoint_answers_is_recorded() {
     let world = World::new().await;
     let (service, member) = start(&world).await;
     let cases: Vec<(String, bool, Value)> = [
-        // what counts is the status of the last head: neither hints nor a body that never ends
+        // the status of the final head counts, not an interim response or a body that never ends
         (
             "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 204 No Content\r\n",
             false,
@@ -52,7 +52,7 @@ async fn whatever_an_endpoint_answers_is_recorded() {
         ("HTTP/1.1 500 Oh\r\ncontent-length: 10000000000\r\n", true, json!([500, "refused", null])),
         ("HTTP/1.0 202 Old\r\n", false, json!([202, null, null])),
         ("HTTP/1.1 299 Strange\r\n", false, json!([299, null, null])),
-        // no redirect is followed
+        // redirects are not followed
         ("HTTP/1.1 307 Moved\r\nlocation: http://169.254.169.254/\r\n", false, json!([307, "refused", null])),
         ("HTTP/1.1 308 Moved\r\nlocation: /hook\r\nretry-after: 90\r\n", false, json!([308, "refused", 90])),
         ("HTTP/1.1 304 Same\r\n", false, json!([304, "refused", null])),

@@ -1,4 +1,4 @@
-//! Endpoints that say when messages are to come again, or that none are.
+//! Endpoints that ask for a later retry, or for no further messages.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -27,13 +27,13 @@ async fn an_endpoint_is_waited_for_as_long_as_it_asks() {
         (500, Some("600".to_owned()), Some(600), 600),
         (503, Some(date("%a, %d %b %Y %H:%M:%S GMT", 7_200)), Some(7_200), 7_200),
         (429, Some(date("%A, %d-%b-%y %H:%M:%S GMT", 7_200)), Some(7_200), 7_200),
-        // no sooner than without it, and within a day
+        // not earlier than without the header, and within a day
         (429, Some("1".to_owned()), Some(1), 5),
         (429, Some("0".to_owned()), Some(0), 5),
         (503, Some(date("%a, %d %b %Y %H:%M:%S GMT", -7_200)), Some(0), 5),
         (503, Some("864000".to_owned()), Some(86_400), 86_400),
         (503, Some("99999999999999999999999".to_owned()), Some(86_400), 86_400),
-        // what is no time
+        // not a time
         (429, Some("soon".to_owned()), None, 5),
         (429, Some("-5".to_owned()), None, 5),
         (429, None, None, 5),
@@ -57,7 +57,7 @@ async fn an_endpoint_is_waited_for_as_long_as_it_asks() {
         let attempt = &refused["attempts"][0];
         assert_eq!((&attempt["status"], &attempt["error"]), (&json!(status), &json!("refused")));
         let named = attempt["retry_after_seconds"].as_i64();
-        // a time is some moments ago
+        // a time that has just passed
         assert!(
             named == asked
                 || named.zip(asked).is_some_and(|(named, asked)| (asked - 60..asked).contains(&named)),
@@ -74,7 +74,7 @@ async fn an_endpoint_is_waited_for_as_long_as_it_asks() {
     service.stop().await;
 }
 
-/// Endpoints have waited long enough, and with them the messages for them.
+/// Makes the pauses of endpoints, and of the messages for them, expire.
 async fn end_holds(world: &World) {
     execute(world, "update jobs.webhooks set held_until = now() where held_until is not null").await;
     make_due(world).await;
@@ -102,7 +102,7 @@ async fn all_messages_of_an_endpoint_wait_as_long_as_it_asks() {
     let refused = attempted(&member, &hook, 1).await;
     assert_eq!((&refused["attempts"][0]["status"], busy.received().len()), (&json!(429), 2));
     make_due(&world).await;
-    // a third comes, and is sent to the other one
+    // a third message is sent to the other endpoint
     let _ = submit(&member, json!({})).await;
     let _ = other.count(3).await;
     let waiting = eventually("all wait until the endpoint wants some", async || {
@@ -114,7 +114,7 @@ async fn all_messages_of_an_endpoint_wait_as_long_as_it_asks() {
     .await;
     let attempts: Vec<_> = waiting.iter().map(|one| one["attempts"].as_array().unwrap().len()).collect();
     assert_eq!((attempts, busy.received().len()), (vec![0, 1, 1], 2), "those that wait have lost no attempt");
-    // a test is sent all the same, and ends no wait
+    // a test message is sent immediately, and does not end the pause
     let _ = member.post(&format!("{hook}/test"), Value::Null).await.expect(202);
     let _ = busy.count(3).await;
     assert_eq!(busy.received()[2].message()["type"], "webhook.test");
@@ -124,7 +124,7 @@ async fn all_messages_of_an_endpoint_wait_as_long_as_it_asks() {
     let _ = all_are(&member, &hook, "delivered").await;
     assert_eq!(busy.received().len(), 6);
 
-    // another endpoint has not asked for it
+    // the pause does not apply to another endpoint
     busy.answer_later(503, "7200");
     let _ = submit(&member, json!({})).await;
     let _ = busy.count(7).await;
@@ -134,7 +134,7 @@ async fn all_messages_of_an_endpoint_wait_as_long_as_it_asks() {
     let _ = member.patch(&hook, "*", json!({ "url": format!("{busy_url}/new") })).await.expect(200);
     let _ = all_are(&member, &hook, "delivered").await;
 
-    // one that asks again and again, and takes nothing for three days
+    // an endpoint that asks for a later retry repeatedly, and accepts nothing for three days
     execute(&world, "update jobs.webhooks set failing_since = now() - interval '73 hours'").await;
     busy.answer_later(429, "86400");
     let _ = submit(&member, json!({})).await;
@@ -174,7 +174,7 @@ async fn an_endpoint_that_is_gone_gets_nothing_more() {
     })
     .await;
     assert_eq!(endpoint.received().len(), 2);
-    // a test of the endpoint is sent all the same
+    // a test message is sent nevertheless
     let tested = member.post(&format!("{hook}/test"), Value::Null).await.expect(202).str("id").to_owned();
     eventually("the test is delivered", async || {
         let all = deliveries(&member, &hook).await;
@@ -190,7 +190,7 @@ async fn an_endpoint_that_is_gone_gets_nothing_more() {
     })
     .await;
 
-    // the answer of an endpoint that the webhook has not any more means nothing
+    // an answer of the webhook's former endpoint has no effect
     let mut conn = world.db.admin().await;
     let mut tx = conn.begin().await.unwrap();
     let lock = "select id from jobs.webhooks for no key update";

@@ -61,13 +61,13 @@ async fn a_tenant_follows_all_of_its_jobs_and_goes_on_at_another_replica() {
         let _ = worker.complete(work).await.expect(200);
     }
     let _ = reaches(&member, &first, "succeeded").await;
-    // it goes on at another replica: nothing is missing and nothing is there twice
+    // it continues at another replica without gaps and duplicates
     let mut resumed = Stream::open(&service, &token, PATH, Some(&position)).await;
     let followed = resumed.until("job.succeeded").await;
     let kinds: Vec<_> = followed.iter().map(|message| message.kind.as_str()).collect();
     assert_eq!(kinds, ["job.cancelled", "job.assigned", "job.succeeded"]);
     assert_eq!(ids(&data(&followed)), [format!("{second}-2"), format!("{first}-2"), format!("{first}-3")]);
-    // in the middle of what was read at once, too
+    // also in the middle of a batch
     let mut again = Stream::open(&other, &token, PATH, followed[0].id.as_deref()).await;
     assert_eq!(again.until("job.succeeded").await, followed[1..]);
 
@@ -102,7 +102,7 @@ async fn a_filtered_stream_tells_how_far_it_was_read() {
     let only = stream.until("job.cancelled").await;
     assert_eq!(ids(&data(&only)), [format!("{old}-2")]);
     let _ = submit(&member, json!({})).await;
-    // nothing matches: a sign of life has the position
+    // nothing matches: a keep-alive comment has the position
     let last = stream.next_position().await;
     let next = submit(&member, json!({})).await.str("id").to_owned();
     let mut rest = Stream::open(&service, &token, PATH, Some(&last)).await;
@@ -116,7 +116,7 @@ async fn a_filtered_stream_tells_how_far_it_was_read() {
     assert_eq!(rest.next().await.unwrap().data, "the service is restarting; connect again");
 }
 
-/// A transaction that commits late is not missed, and what it has changed comes in order.
+/// Events of a transaction that commits late are not missed, and are returned in order.
 #[tokio::test]
 async fn the_feed_has_the_events_of_all_tenants_whenever_they_commit() {
     let world = World::new().await;
@@ -142,7 +142,7 @@ async fn the_feed_has_the_events_of_all_tenants_whenever_they_commit() {
     tx.commit().await.unwrap();
     let (late, cursor) = read(&cursor).await;
     assert_eq!(ids(&late), [format!("{first}-2")]);
-    // a reader that waits is woken
+    // a waiting reader is notified
     let path = format!("/internal/v1/job-events?after={cursor}&wait_seconds=20");
     let (woken, third) = tokio::join!(caller.get(&path), submit(&two, json!({})));
     let items = woken.expect(200).body["items"].as_array().unwrap().clone();

@@ -1,4 +1,4 @@
-//! What happened to jobs, as lists and as streams.
+//! Events of jobs, as lists and as streams.
 
 use ids::TenantId;
 use serde_json::{Value, json};
@@ -46,7 +46,7 @@ async fn a_stream_follows_a_job_to_its_end() {
     let tenant = TenantId::new();
     let (member, token) = (world.member(&service, tenant), world.issuer.user(tenant, auth::Role::Viewer));
     let job = submit(&member, json!({})).await.str("id").to_owned();
-    // the other replica learns of what happens in the first one
+    // the other replica streams events that the first one records
     let mut stream = open(&other, &token, &job, None).await;
     assert_eq!(of(&stream.until("job.submitted").await), [(Some(1), "job.submitted")]);
     let worker = Worker::start(&world, &service, &pool, "first").await;
@@ -62,7 +62,7 @@ async fn a_stream_follows_a_job_to_its_end() {
     assert_eq!(of(&stream.until("job.succeeded").await), [(Some(4), "job.succeeded")]);
     assert_eq!(stream.next().await.unwrap().data, "the job has ended");
     assert_eq!(stream.next().await, None);
-    // on any replica it goes on after the last event, and tells that nothing can follow
+    // it can be resumed on any replica after the last event, and reports that no more events follow
     let mut resumed = open(&service, &token, &job, Some(2)).await;
     assert_eq!(
         of(&resumed.until("job.succeeded").await),
@@ -82,7 +82,7 @@ async fn each_change_of_a_job_is_an_event() {
     let path = format!("/v1/jobs/{waiting}");
     let change = json!({ "priority": 9 });
     let _ = member.patch(&path, "*", change.clone()).await.expect(200);
-    // the same again changes nothing
+    // repeating the request changes nothing
     let _ = member.patch(&path, "*", change).await.expect(200);
     let _ = member.post(&format!("{path}/cancel"), Value::Null).await.expect(202);
     let _ = member.post(&format!("{path}/cancel"), Value::Null).await.expect(202);
@@ -144,7 +144,7 @@ async fn events_and_their_streams_end_with_the_job() {
     let left: i64 =
         sqlx::query_scalar("select count(*) from jobs.job_events").fetch_one(&mut conn).await.unwrap();
     assert_eq!(left, 0);
-    // the place is free again
+    // the stream no longer counts
     let next = submit(&member, json!({})).await.str("id").to_owned();
     let mut last = open(&service, &token, &next, None).await;
     let _ = last.until("job.submitted").await;

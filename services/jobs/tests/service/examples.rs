@@ -1,4 +1,4 @@
-//! The examples of programs (`images/examples`), as their documentation has them, on workers with the real runner. With
+//! The example programs (`images/examples`), called as in their documentation, on workers with the real runner. They run with
 //! `cargo xtask test --long`, which installs what they need.
 
 use std::{
@@ -80,7 +80,7 @@ async fn a_strict_group_of_two_workers_is_a_ray_cluster() {
     assert_eq!(result["nodes"], 2, "each worker is a node: {result}");
     assert!((result["pi"].as_f64().unwrap() - std::f64::consts::PI).abs() < 0.02, "{result}");
     assert!(yard.log(&job).await.contains("Ray runtime started"));
-    // its daemons end with the attempt, those of the other worker when it is told
+    // its daemons end with the attempt, those of the other worker when that is told to stop
     let environment = python.ancestors().nth(2).unwrap();
     within(LIMIT, "nothing of Ray outlives the job", async || running(environment).is_empty().then_some(()))
         .await;

@@ -1,4 +1,4 @@
-//! Workers as their processes act.
+//! Stand-ins for the processes of workers.
 
 use serde_json::{Value, json};
 use testkit::{Client, Response, eventually};
@@ -96,7 +96,7 @@ impl Worker {
         self.session = session.body["session"].as_i64().unwrap();
     }
 
-    /// Tells which models the worker has now.
+    /// Reports the models that the worker has now.
     pub(crate) async fn report_models(&self, mut models: Value) -> Response {
         models["session"] = json!(self.session);
         self.door.post("/worker/v1/models", models).await

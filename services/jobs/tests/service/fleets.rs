@@ -72,7 +72,7 @@ impl Site {
         worker
     }
 
-    /// Lets all that waits for a time be due.
+    /// Makes everything due that waits for a time.
     pub(crate) async fn pass_time(&self) {
         let mut conn = self.world.db.admin().await;
         let passed =
@@ -123,7 +123,7 @@ async fn jobs_on_instances_of_their_own_tenant_cost_nothing_as_the_instances_are
     let _ = worker.complete(&work).await.expect(200);
     let done = reaches(&member, job.str("id"), "succeeded").await;
     assert_eq!(done.body["cost"], json!({ "amount": "0", "currency": "USD", "seconds": 60 }));
-    // beside it is a worker that is no instance: jobs on it cost what it costs
+    // beside it is a worker that is not an instance: its jobs cost that worker's price
     let outside = Worker::start(&site.world, &service, &id, "outside").await;
     let (first, second) = (
         submit(&member, json!({})).await.str("id").to_owned(),
@@ -191,7 +191,7 @@ async fn an_order_whose_answer_is_lost_is_repeated_as_it_was() {
     site.register(&service, &pool, &instance).await;
     assert_eq!(site.gpu.orders(), 2);
     assert_eq!(items(&admin, &format!("{pool}/workers")).await.len(), 1);
-    // the gpu service is away for a while, and nothing is ordered twice
+    // the gpu service is unavailable for a while, and nothing is ordered twice
     site.gpu.set_away(true);
     let patched = patch(&admin, &pool, workers(2, 2)).await.expect(200);
     assert_eq!(patched.body["status"]["desired"], 2);
@@ -212,7 +212,7 @@ async fn what_a_replica_has_ordered_before_it_died_is_deleted_and_ordered_anew()
     site.gpu.set_away(true);
     first.stop().await;
     site.gpu.set_away(false);
-    // back to the moment before the answer
+    // resets the state to before the answer
     let mut conn = site.world.db.admin().await;
     let unanswered = "update jobs.workers set stage = 'ordered' where instance_id is not null";
     sqlx::query(unanswered).execute(&mut conn).await.unwrap();
@@ -285,7 +285,7 @@ async fn a_worker_that_does_not_register_is_replaced() {
         sqlx::query(age).bind(f64::from(seconds)).execute(&mut conn).await.unwrap().rows_affected()
     };
     eventually("its silence is noted", async || (age(600).await == 1).then_some(())).await;
-    // one that registers is not silent any more
+    // a worker that registers is no longer silent
     let worker = site.register(&service, &pool, &silent).await;
     assert_eq!(age(1_000).await, 0);
     let _ = worker.unregister().await.expect(200);
@@ -345,7 +345,7 @@ async fn a_refused_order_is_the_pools_problem() {
     assert_eq!(problem, "The quota of the tenant is exceeded.");
     assert_eq!(site.gpu.orders(), 1, "there is a delay");
     site.gpu.set_refuses(false);
-    // a change tries at once
+    // a change triggers the next try immediately
     let _ = patch(&admin, &pool, workers(1, 2)).await.expect(200);
     site.gpu.have(1).await;
     service.stop().await;

@@ -36,7 +36,7 @@ async fn turns(flood: usize) -> [Vec<usize>; 2] {
     let service = world.start().await;
     let pool = pool(&world.admin(&service)).await;
     let [heavy, first, second, before] = std::array::from_fn(|_| world.member(&service, TenantId::new()));
-    // jobs of another duration, so that those of the others are charged alike
+    // jobs of another class of duration, so that the jobs of the other tenants are charged alike
     let long = json!({ "parameters": { "prompt": "a fox", "steps": 150 } });
     let mut workers = Vec::new();
     for n in 0..3 * STARTS {

@@ -1,4 +1,4 @@
-//! Longer courses of a pool: starvation and shares.
+//! Longer simulations of a pool: starvation and shares.
 
 use atelier_schedule::{Decision, Estimate, Event, Job, Level, Millis, Share, Simulation, Step, TenantId};
 

@@ -1,4 +1,4 @@
-//! Forecasts, beside what comes true.
+//! Forecasts, compared with the actual starts.
 
 use std::collections::BTreeMap;
 

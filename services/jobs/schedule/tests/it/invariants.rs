@@ -1,4 +1,4 @@
-//! What must be true of a pool after each round, found from its snapshot alone.
+//! Invariants of a pool after each round, checked on its snapshot.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ struct View<'a> {
     taken: BTreeSet<NodeId>,
 }
 
-/// Panics with what is wrong.
+/// Panics with a description of the first violation.
 pub(crate) fn check(pool: &Pool, now: Millis) {
     let snapshot = pool.snapshot();
     assert_eq!(Pool::restore(snapshot.clone()), *pool, "the rebuilt pool differs");

@@ -166,7 +166,7 @@ impl Run {
             }),
             Command::Share { tenant, weight, guarantee, urgent } => {
                 let share = Share { weight: *weight, guarantee: *guarantee, limit: 5, urgent: *urgent };
-                // a limit below what is held is another test
+                // a limit below the current usage is the subject of another test
                 (self.world.pool.held_by(TenantId(*tenant)) <= 5)
                     .then_some(Event::ShareSet(TenantId(*tenant), share))
             }
@@ -196,7 +196,7 @@ impl Run {
         self.step(now);
     }
 
-    /// Lets time pass with all that happens in it.
+    /// Advances the time and processes the events in it.
     fn pass(&mut self, until: Millis) {
         while let Some(next) = self.world.next()
             && next <= until
@@ -333,7 +333,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: testkit::budget(16, 500), ..ProptestConfig::default() })]
 
-    /// However many urgent jobs wait, on however few workers: an ordinary job of a tenant that uses less has its turn.
+    /// An ordinary job of a tenant that uses less gets its turn, for any number of urgent jobs that wait and of workers.
     #[test]
     fn urgent_jobs_do_not_starve_the_ordinary_ones_of_others(
         workers in 1u32..4,
@@ -357,7 +357,7 @@ proptest! {
             while let Some((at, id, time)) = arrivals.first().copied() && at <= now {
                 arrivals.remove(0);
                 world.now = now;
-                // a tenant of its own each: what it has used is not what makes it wait
+                // each has a tenant of its own: it does not wait because of past usage
                 let asked = job(id, id, |job, shape| {
                     (job.submitted, shape.run) = (now, Estimate::exactly(time));
                 });

@@ -141,7 +141,7 @@ fn urgent_jobs_of_one_tenant_leave_turns_to_the_others() {
         });
         ran.collect()
     };
-    // its own ordinary job waits for all of them
+    // the tenant's own ordinary job waits for all of them
     assert_eq!(run(&mut pool, 0, 10), (0..10).collect::<Vec<_>>());
     for id in 5_000..5_003 {
         submit(&mut pool, job(id, 2, |_, _| {}));
@@ -182,7 +182,7 @@ fn a_limit_stops_a_tenant_and_nobody_else() {
     submit(&mut pool, job(3, 2, |_, _| {}));
     assert_eq!(started(&pool.round(START)), [1, 3]);
     assert_eq!(pool.explain(JobId(2), START).unwrap().waiting, Waiting::Quota { held: 1, limit: 1 });
-    // a gang must not exceed it, either
+    // a gang must not exceed it either
     share(&mut pool, 2, Share { limit: 2, ..Share::default() });
     submit(&mut pool, job(4, 2, |_, shape| shape.gang = 2));
     assert_eq!(started(&pool.round(START)), []);
@@ -364,7 +364,7 @@ fn jobs_of_a_held_tenant_leave_and_wait_until_it_is_released() {
     for id in 1..3 {
         pool.apply(Event::Ended(JobId(id), Ending::Retry { not_before: START }), START + SECOND).unwrap();
     }
-    // what waits is nobody's demand: neither a guarantee that is not met, nor units that are asked for
+    // held jobs are no demand: they neither make a guarantee unmet nor request units
     let later = START + HOUR;
     assert_eq!(pool.round(later), []);
     assert_eq!((pool.wanted(SPEC), pool.below_guarantee(), pool.queued().len()), (0, 0, 0));
@@ -373,7 +373,7 @@ fn jobs_of_a_held_tenant_leave_and_wait_until_it_is_released() {
     let forecast = pool.forecast(later, HOUR, 2, 0, &Arrivals::default());
     assert!(forecast.jobs.is_empty(), "{forecast:?}");
     check(&pool, later);
-    // others have the workers, and a job that is submitted while it is held waits, too
+    // other tenants have the workers, and a job that is submitted while its tenant is held waits too
     submit(&mut pool, job(10, 2, |job, _| job.submitted = later));
     submit(&mut pool, job(4, 1, |job, _| job.submitted = later));
     assert_eq!(started(&pool.round(later)), [10]);

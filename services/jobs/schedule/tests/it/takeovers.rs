@@ -95,7 +95,7 @@ fn an_urgent_job_takes_a_background_one_after_two_seconds() {
     assert_eq!(pool.round(START + MINUTE + SECOND), []);
     let decisions = pool.round(START + MINUTE + 2 * SECOND);
     assert_eq!(decisions, [Decision::Preempt { job: JobId(1), taker: JobId(3), cause: Cause::Urgent }]);
-    // the freed worker is its own, whoever else waits
+    // the freed worker goes to that tenant, whichever other jobs wait
     submit(&mut pool, job(4, 3, urgent));
     leave(&mut pool, 1, START + MINUTE + 3 * SECOND);
     let decisions = pool.round(START + MINUTE + 3 * SECOND);

@@ -90,7 +90,7 @@ fn a_group_finds_its_node_again_within_ten_minutes_if_nobody_needs_it() {
     pool.round(START);
     let node = workers_of(&pool, 1)[0] / 4;
     end(&mut pool, 1, START + SECOND);
-    // another group gets a node that nobody has, although this one has the least free degree
+    // another group gets a node without a group, although this one has the fewest free workers
     for id in 50..53 {
         submit(&mut pool, long(id, 2));
     }

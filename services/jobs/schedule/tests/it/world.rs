@@ -10,7 +10,7 @@ use atelier_schedule::{
 pub(crate) const SECOND: Millis = 1_000;
 pub(crate) const MINUTE: Millis = 60_000;
 pub(crate) const HOUR: Millis = 3_600_000;
-/// Well after 1970, and not the beginning of an epoch.
+/// A time well after 1970 that is not the beginning of an epoch.
 pub(crate) const START: Millis = 1_700_000_000_000;
 pub(crate) const SPEC: SpecId = SpecId(1);
 pub(crate) const OTHER: SpecId = SpecId(2);
@@ -88,7 +88,7 @@ pub(crate) fn started(decisions: &[Decision]) -> Vec<u128> {
     started.collect()
 }
 
-/// The jobs that decisions tell to leave.
+/// The jobs that decisions preempt.
 pub(crate) fn preempted(decisions: &[Decision]) -> Vec<u128> {
     let preempted = decisions.iter().filter_map(|decision| match decision {
         Decision::Preempt { job, .. } => Some(job.0),
@@ -109,7 +109,7 @@ pub(crate) fn end(pool: &mut Pool, id: u128, now: Millis) {
     pool.apply(Event::Ended(JobId(id), Ending::Done), now).unwrap();
 }
 
-/// Ends an attempt that was told to leave.
+/// Ends an attempt that was preempted.
 pub(crate) fn leave(pool: &mut Pool, id: u128, now: Millis) {
     pool.apply(Event::Ended(JobId(id), Ending::Preempted), now).unwrap();
 }
