@@ -5,7 +5,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
-/// A setting, or 204 if there is none: a 404 would mean that the address is wrong, and browsers log it as an error.
+/// A setting, or 204 if it is not set. Not 404, which browsers log as an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IfSet<T>(pub Option<T>);
 

@@ -104,7 +104,7 @@ impl Upstream {
         }
     }
 
-    /// Forwards the events of the service, until nobody listens. `opened` is the first attempt.
+    /// Forwards the events of the service while there are subscribers. `opened` is the first attempt.
     pub(super) async fn follow(
         mut self,
         mut opened: Result<reqwest::Response, Unopened>,

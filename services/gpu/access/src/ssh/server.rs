@@ -85,7 +85,7 @@ impl Server {
             tx.commit().await
         };
         if let Err(error) = recorded.await {
-            // it is ended by another replica, as a connection that nobody confirms
+            // another replica ends it, as it is no longer confirmed
             tracing::warn!(ssh_session.id = %admitted.id, error = %ErrorChain(&error), "cannot record the end");
         }
     }
