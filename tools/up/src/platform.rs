@@ -224,12 +224,13 @@ impl Platform {
                 process::run("the installation of the custom resources", command).await
             }
         });
-        let (migrations, definitions) =
-            (futures::future::try_join_all(migrations), futures::future::try_join_all(definitions));
-        futures::future::try_join(migrations, definitions).await.with_context(|| {
-            let data = self.data.display();
-            format!("if the data in {data} is of another version, start over with `cargo xtask up --fresh`")
-        })?;
+        let migrated = async {
+            futures::future::try_join_all(migrations).await.with_context(|| {
+                let data = self.data.display();
+                format!("if the data in {data} is of another version, start over with `cargo xtask up --fresh`")
+            })
+        };
+        futures::future::try_join(migrated, futures::future::try_join_all(definitions)).await?;
         print_time("schemas", begun);
         Ok(())
     }
