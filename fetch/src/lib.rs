@@ -8,6 +8,7 @@ use std::{io, path::Path};
 use reqwest::{Client, Response, StatusCode};
 use sha2::{Digest as _, Sha256};
 use tokio::io::AsyncWriteExt as _;
+use units::DownloadFailure;
 use url::Url;
 
 pub use place::MAX_SEGMENT;
@@ -26,44 +27,6 @@ pub struct File {
     pub id: String,
     /// Number of the attempt. What earlier attempts have left is removed.
     pub attempt: u32,
-}
-
-/// Why there is no file, as the exit code of the program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Failure {
-    /// The store refuses the address.
-    UrlRefused,
-    /// The store cannot be reached, or the connection broke.
-    Unreachable,
-    /// The object has another size or SHA-256.
-    ContentMismatch,
-    /// The volume has no space left.
-    VolumeFull,
-    /// The path cannot be written.
-    PathNotWritable,
-}
-
-impl Failure {
-    const ALL: [Self; 5] =
-        [Self::UrlRefused, Self::Unreachable, Self::ContentMismatch, Self::VolumeFull, Self::PathNotWritable];
-
-    /// Returns the exit code.
-    #[must_use]
-    pub const fn code(self) -> u8 {
-        match self {
-            Self::UrlRefused => 10,
-            Self::Unreachable => 11,
-            Self::ContentMismatch => 12,
-            Self::VolumeFull => 13,
-            Self::PathNotWritable => 14,
-        }
-    }
-
-    /// Returns the failure with this exit code.
-    #[must_use]
-    pub fn from_code(code: i32) -> Option<Self> {
-        Self::ALL.into_iter().find(|failure| i32::from(failure.code()) == code)
-    }
 }
 
 /// Why there is no file, with the cause for the log. It never has the address, whose query is a secret.
@@ -95,17 +58,17 @@ impl From<reqwest::Error> for Error {
 impl Error {
     /// Returns the reason for the caller.
     #[must_use]
-    pub fn failure(&self) -> Failure {
+    pub fn failure(&self) -> DownloadFailure {
         match self {
-            Self::Status(status) if status.is_client_error() => Failure::UrlRefused,
-            Self::Status(_) | Self::Read(_) => Failure::Unreachable,
-            Self::Content(_) => Failure::ContentMismatch,
-            Self::Path => Failure::PathNotWritable,
+            Self::Status(status) if status.is_client_error() => DownloadFailure::UrlRefused,
+            Self::Status(_) | Self::Read(_) => DownloadFailure::Unreachable,
+            Self::Content(_) => DownloadFailure::ContentMismatch,
+            Self::Path => DownloadFailure::PathNotWritable,
             Self::Write(error) => match error.kind() {
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
-                    Failure::VolumeFull
+                    DownloadFailure::VolumeFull
                 }
-                _ => Failure::PathNotWritable,
+                _ => DownloadFailure::PathNotWritable,
             },
         }
     }
@@ -163,23 +126,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn exit_codes_are_read_back_and_none_is_a_shells() {
-        for failure in Failure::ALL {
-            assert_eq!(Failure::from_code(failure.code().into()), Some(failure));
-        }
-        for code in [0, 1, 2, 101, 126, 127, 128 + 9, 128 + 15] {
-            assert_eq!(Failure::from_code(code), None, "{code}");
-        }
-    }
-
-    #[test]
     fn a_full_volume_is_told_from_a_path_that_cannot_be_written() {
         let failure = |kind: io::ErrorKind| Error::from(io::Error::from(kind)).failure();
-        assert_eq!(failure(io::ErrorKind::StorageFull), Failure::VolumeFull);
-        assert_eq!(failure(io::ErrorKind::QuotaExceeded), Failure::VolumeFull);
-        assert_eq!(failure(io::ErrorKind::PermissionDenied), Failure::PathNotWritable);
-        assert_eq!(failure(io::ErrorKind::NotADirectory), Failure::PathNotWritable);
-        assert_eq!(Error::Status(StatusCode::FORBIDDEN).failure(), Failure::UrlRefused);
-        assert_eq!(Error::Status(StatusCode::SERVICE_UNAVAILABLE).failure(), Failure::Unreachable);
+        assert_eq!(failure(io::ErrorKind::StorageFull), DownloadFailure::VolumeFull);
+        assert_eq!(failure(io::ErrorKind::QuotaExceeded), DownloadFailure::VolumeFull);
+        assert_eq!(failure(io::ErrorKind::PermissionDenied), DownloadFailure::PathNotWritable);
+        assert_eq!(failure(io::ErrorKind::NotADirectory), DownloadFailure::PathNotWritable);
+        assert_eq!(Error::Status(StatusCode::FORBIDDEN).failure(), DownloadFailure::UrlRefused);
+        assert_eq!(Error::Status(StatusCode::SERVICE_UNAVAILABLE).failure(), DownloadFailure::Unreachable);
     }
 }

@@ -7,11 +7,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use atelier_fetch::{Failure, File, fetch};
+use atelier_fetch::{File, fetch};
 use axum::{Router, body::Body, http::StatusCode, routing::get};
 use bytes::Bytes;
 use futures::stream;
 use sha2::{Digest as _, Sha256};
+use units::DownloadFailure;
 use url::Url;
 
 const CONTENT: &[u8] = b"the adapter";
@@ -53,7 +54,7 @@ impl Volume {
         Self { folder: tempfile::tempdir().unwrap(), server: server().await }
     }
 
-    async fn fetch(&self, path: &str, file: &File) -> Result<(), Failure> {
+    async fn fetch(&self, path: &str, file: &File) -> Result<(), DownloadFailure> {
         let http = service::http_client().unwrap();
         let url = self.server.join(path).unwrap();
         fetch(&http, url, self.folder.path(), file).await.map_err(|error| error.failure())
@@ -98,12 +99,12 @@ async fn what_is_not_complete_and_verified_leaves_nothing() {
     let other_hash = File { sha256: hex::encode(Sha256::digest("x")), ..file(1) };
     let (longer, shorter) = (File { bytes: 99, ..file(1) }, File { bytes: 3, ..file(1) });
     for (path, file, failure) in [
-        ("/good", &other_hash, Failure::ContentMismatch),
-        ("/good", &longer, Failure::ContentMismatch),
-        ("/good", &shorter, Failure::ContentMismatch),
-        ("/broken", &file(1), Failure::Unreachable),
-        ("/expired", &file(1), Failure::UrlRefused),
-        ("/busy", &file(1), Failure::Unreachable),
+        ("/good", &other_hash, DownloadFailure::ContentMismatch),
+        ("/good", &longer, DownloadFailure::ContentMismatch),
+        ("/good", &shorter, DownloadFailure::ContentMismatch),
+        ("/broken", &file(1), DownloadFailure::Unreachable),
+        ("/expired", &file(1), DownloadFailure::UrlRefused),
+        ("/busy", &file(1), DownloadFailure::Unreachable),
     ] {
         assert_eq!(volume.fetch(path, file).await, Err(failure), "{path}");
         assert_eq!(volume.names(), ["dog.safetensors"], "{path}");
@@ -129,7 +130,7 @@ async fn a_path_that_cannot_be_written_is_refused() {
     std::fs::create_dir_all(volume.at("folder")).unwrap();
     for path in ["models/Lora/dog.safetensors", "folder", "/etc/passwd", "../dog", "a/../../dog", ""] {
         let file = File { path: path.into(), ..file(1) };
-        assert_eq!(volume.fetch("/good", &file).await, Err(Failure::PathNotWritable), "{path}");
+        assert_eq!(volume.fetch("/good", &file).await, Err(DownloadFailure::PathNotWritable), "{path}");
     }
     assert_eq!(names(&volume.at("folder")), [""; 0]);
     assert_eq!(names(volume.folder.path()), ["folder", "models"], "no part is left");

@@ -20,8 +20,8 @@ pub use unit::{
     Allocation, EnvVar, Gpu, GpuUnit, GpuUnitSpec, GpuUnitStatus, Instance, Port, Resources, Volume,
 };
 pub use units::{
-    DownloadReason, FailureReason, HeldReason, InstanceReason, InstanceStatus, LastFailure, Protocol, Run,
-    RunEndReason, StorageReason, TenantCodeReason, Trust, UnitState,
+    DownloadFailure, DownloadReason, FailureReason, HeldReason, InstanceReason, InstanceStatus, LastFailure,
+    Protocol, Run, RunEndReason, StorageReason, TenantCodeReason, Trust, UnitState,
 };
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{

@@ -5,8 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use crds::{AccessMode, Download, DownloadPhase, DownloadReason, DownloadStatus, GpuStorage, names};
-use fetch::Failure;
+use crds::{
+    AccessMode, Download, DownloadFailure, DownloadPhase, DownloadReason, DownloadStatus, GpuStorage, names,
+};
 use k8s_openapi::api::core::v1::{
     Container, EnvVar, EnvVarSource, PersistentVolumeClaimVolumeSource, Pod, PodSpec, ResourceRequirements,
     SecretKeySelector, SecurityContext, Volume, VolumeMount,
@@ -107,7 +108,7 @@ fn progress(stage: &DownloadStage) -> (DownloadPhase, Option<DownloadReason>, St
         DownloadStage::Running => pending(DownloadReason::Downloading, String::new()),
         DownloadStage::Succeeded => (DownloadPhase::Done, None, String::new()),
         DownloadStage::Failed(code, why) => {
-            let (reason, message) = match code.and_then(Failure::from_code) {
+            let (reason, message) = match code.and_then(DownloadFailure::from_code) {
                 Some(failure) => explain(failure),
                 None => (DownloadReason::PodFailed, "the pod has failed"),
             };
@@ -117,19 +118,19 @@ fn progress(stage: &DownloadStage) -> (DownloadPhase, Option<DownloadReason>, St
     }
 }
 
-const fn explain(failure: Failure) -> (DownloadReason, &'static str) {
+const fn explain(failure: DownloadFailure) -> (DownloadReason, &'static str) {
     match failure {
-        Failure::UrlRefused => {
+        DownloadFailure::UrlRefused => {
             (DownloadReason::UrlRefused, "the object store refuses the address, or the object is gone")
         }
-        Failure::Unreachable => {
+        DownloadFailure::Unreachable => {
             (DownloadReason::Unreachable, "the object store cannot be reached, or the connection broke")
         }
-        Failure::ContentMismatch => {
+        DownloadFailure::ContentMismatch => {
             (DownloadReason::ContentMismatch, "the object has another size or SHA-256 than announced")
         }
-        Failure::VolumeFull => (DownloadReason::VolumeFull, "no space is left on the volume"),
-        Failure::PathNotWritable => (
+        DownloadFailure::VolumeFull => (DownloadReason::VolumeFull, "no space is left on the volume"),
+        DownloadFailure::PathNotWritable => (
             DownloadReason::PathNotWritable,
             "the path cannot be written: something else is there, or a permission is missing",
         ),
@@ -306,7 +307,8 @@ mod tests {
 
     #[test]
     fn the_next_attempt_has_a_pod_of_its_own() {
-        let full = observed(1, DownloadStage::Failed(Some(i32::from(Failure::VolumeFull.code())), None));
+        let full =
+            observed(1, DownloadStage::Failed(Some(i32::from(DownloadFailure::VolumeFull.code())), None));
         let (_, statuses) = planned(&storage(1, vec![]), &full);
         assert_eq!(
             (statuses[0].phase, statuses[0].reason.as_deref()),
