@@ -18,7 +18,7 @@ use serde_json::json;
 use utoipa_axum::routes;
 
 use super::{
-    SecondFactors, changes,
+    SecondFactors, changes, generate,
     model::{self, RecoveryCodes, Totp, TotpCode, TotpSecret},
     store,
 };
@@ -66,7 +66,7 @@ async fn create_totp(
     let mut tx = factors.db.platform().await?;
     let email = user::find(&mut tx, person.principal.user).await?.ok_or(user::Error::Deleted)?.email;
     tx.commit().await?;
-    let secret = model::new_secret()?;
+    let secret = generate::secret()?;
     let mut replayed = true;
     let reply = key
         .once(factors.db.user(person.principal.user).await?, person.principal.user, &(), async |tx| {
@@ -96,7 +96,7 @@ async fn start_totp(
     Json(code): Json<TotpCode>,
 ) -> Result<Reply, Problem> {
     let attempt = begin(&throttle, client, principal.user).await?;
-    let codes = model::new_recovery_codes()?;
+    let codes = generate::recovery_codes()?;
     let mut replayed = true;
     let reply = key
         .once(factors.db.user(principal.user).await?, principal.user, &code, async |tx| {

@@ -3,6 +3,7 @@
 
 mod changes;
 mod check;
+mod generate;
 mod http;
 mod model;
 mod renew;

@@ -1,6 +1,5 @@
 //! Codes, and second factors as clients see them.
 
-use api::Problem;
 use aws_lc_rs::hmac;
 use data_encoding::BASE32_NOPAD;
 use jiff::Timestamp;
@@ -9,8 +8,6 @@ use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
 const STEP_SECONDS: i64 = 30;
-/// Recovery codes of one user.
-const RECOVERY_CODES: usize = 10;
 
 /// The second factor of the caller.
 #[derive(Debug, Serialize, ToSchema)]
@@ -68,16 +65,6 @@ pub(super) fn step_of(secret: &[u8], code: &str, now: Timestamp) -> Option<i64> 
     (present - 1..=present + 1).find(|step| code_at(secret, *step) == given)
 }
 
-/// Returns a new secret: 160 bits, the length of the hash.
-///
-/// # Errors
-/// If no random numbers are to be had.
-pub(super) fn new_secret() -> Result<[u8; 20], Problem> {
-    let mut secret = [0; 20];
-    aws_lc_rs::rand::fill(&mut secret).map_err(Problem::internal)?;
-    Ok(secret)
-}
-
 /// Returns the secret as people enter it, and as a URL (Key URI Format).
 pub(super) fn shown(secret: &[u8], email: &str) -> (String, String) {
     let text = BASE32_NOPAD.encode(secret);
@@ -87,19 +74,10 @@ pub(super) fn shown(secret: &[u8], email: &str) -> (String, String) {
     (text, url)
 }
 
-/// Returns new recovery codes.
-///
-/// # Errors
-/// If no random numbers are to be had.
-pub(super) fn new_recovery_codes() -> Result<Vec<String>, Problem> {
-    (0..RECOVERY_CODES)
-        .map(|_| {
-            let mut bytes = [0; 10];
-            aws_lc_rs::rand::fill(&mut bytes).map_err(Problem::internal)?;
-            let text = BASE32_NOPAD.encode(&bytes).to_lowercase();
-            Ok(format!("{}-{}-{}-{}", &text[..4], &text[4..8], &text[8..12], &text[12..]))
-        })
-        .collect()
+/// Returns the recovery code of these bytes.
+pub(super) fn recovery_code(bytes: [u8; 10]) -> String {
+    let text = BASE32_NOPAD.encode(&bytes).to_lowercase();
+    format!("{}-{}-{}-{}", &text[..4], &text[4..8], &text[8..12], &text[12..])
 }
 
 /// Returns the hash of a recovery code, whatever the case and separators; none if the text is no such code.
@@ -146,12 +124,11 @@ mod tests {
 
     #[test]
     fn a_recovery_code_is_recognized_as_people_type_it() {
-        let codes = new_recovery_codes().unwrap();
-        assert_eq!(codes.len(), 10);
-        let hash = recovery_hash(&codes[0]).unwrap();
-        assert_eq!(recovery_hash(&codes[0].to_uppercase().replace('-', " ")), Some(hash.clone()));
-        assert_ne!(recovery_hash(&codes[1]), Some(hash));
-        for bad in ["", "287082", &codes[0][1..], &format!("{}a", codes[0])] {
+        let (code, other) = (recovery_code([7; 10]), recovery_code([8; 10]));
+        let hash = recovery_hash(&code).unwrap();
+        assert_eq!(recovery_hash(&code.to_uppercase().replace('-', " ")), Some(hash.clone()));
+        assert_ne!(recovery_hash(&other), Some(hash));
+        for bad in ["", "287082", &code[1..], &format!("{code}a")] {
             assert_eq!(recovery_hash(bad), None, "{bad}");
         }
     }

@@ -12,8 +12,8 @@ use ids::{JobId, WorkerId};
 
 use super::{
     error::{Error, NotYours},
-    model::hash,
     store::{self, Held, delivers},
+    token::hash,
 };
 use crate::rest;
 

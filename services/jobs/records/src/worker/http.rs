@@ -18,8 +18,9 @@ use utoipa::ToSchema;
 use utoipa_axum::routes;
 
 use super::{
-    model::{NewWorker, Worker, hash, token},
+    model::{NewWorker, Worker},
     store,
+    token::{hash, token},
 };
 use crate::pool;
 

@@ -6,8 +6,9 @@ mod error;
 mod http;
 mod model;
 pub mod store;
+mod token;
 
 pub use caller::WorkerCaller;
 pub use error::{Error, NotYours};
 pub(crate) use http::routes;
-pub use model::{hash, token};
+pub use token::{hash, token};

@@ -1,13 +1,10 @@
-//! Workers as JSON, and their tokens.
+//! Workers as JSON.
 
 use api::Checks;
 use ids::{InstanceId, JobId, PoolId, WorkerId};
 use jiff::Timestamp;
 use jobs_core::worker::{Tenure, WorkerStage, WorkerState};
-use rand::RngExt as _;
-use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
 /// A new worker.
@@ -74,15 +71,4 @@ pub(crate) struct Worker {
     pub(crate) last_seen_at: Option<Timestamp>,
     /// Time of creation.
     pub(crate) created_at: Timestamp,
-}
-
-/// Makes a token. Its hash is stored.
-pub fn token() -> SecretString {
-    let random: [u8; 32] = rand::rng().random();
-    format!("awt_{}", hex::encode(random)).into()
-}
-
-/// The hash by which a token is stored and found.
-pub fn hash(token: &str) -> Vec<u8> {
-    Sha256::digest(token.as_bytes()).to_vec()
 }
