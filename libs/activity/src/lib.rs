@@ -1,5 +1,7 @@
 //! Which instances are in use through this process: open connections, and when the last one ended. The records are
 //! reported from time to time, and deleted once they are reported.
+//!
+//! Nothing may enter that knows where they are reported to, or what a connection carries.
 
 use std::{
     collections::HashMap,

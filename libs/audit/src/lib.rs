@@ -14,6 +14,8 @@
 //! create index admin_actions_of_target on admin_actions (target, id desc);
 //! ```
 //! Rows are inserted and read in an administrator's transaction (`Db::admin` of libs/db), and never change.
+//!
+//! No action or target of a service may enter: each names its own.
 
 mod log;
 mod retention;

@@ -1,6 +1,8 @@
 //! Authentication: access tokens of users and service tokens of other services.
 //!
 //! Every service verifies access tokens, not only the gateway: requests from inside the platform are not trusted.
+//!
+//! No operation of a service may enter: which scopes and callers a path has is in `platform.toml`.
 
 mod api_key;
 mod caller;

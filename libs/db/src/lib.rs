@@ -6,7 +6,8 @@
 //!   transaction, those that a policy shows to administrators;
 //! - `atelier_<service>_worker` reconciles: it sees the rows of all tenants.
 //!
-//! No role of one service has any right in the schema of another.
+//! No role of one service has any right in the schema of another. No table of a service may be named here, only `leases`, which
+//! schemas have for this crate.
 
 pub mod lease;
 mod metrics;

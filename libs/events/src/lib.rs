@@ -7,6 +7,8 @@
 //!
 //! There are no notifications, because they would make commits wait for each other: while streams are open, each
 //! replica reads twice a second which tenants have new events, whatever the number of streams.
+//!
+//! No event of a service may enter: its type and its payload are the service's.
 
 mod follow;
 mod hub;

@@ -3,7 +3,7 @@
 //! An id is a UUIDv7 (so ids sort by creation time). In Postgres it is a `uuid` (with the feature `sqlx`); on the wire it is
 //! `<prefix>_<32 hex digits>`, for example `inst_01939f0a7c3d7e6b8a1f4f0d5c2b1a00`; as the name of a
 //! Kubernetes object, where `_` is not allowed, it is `<prefix>-<32 hex digits>`. Only this
-//! crate and the SQL that binds ids use a bare `Uuid`.
+//! crate and the SQL that binds ids use a bare `Uuid`. Nothing else may enter: nearly all crates stand on this one.
 
 use std::{fmt, str::FromStr};
 

@@ -1,4 +1,6 @@
 //! Creates the roles and the schema of a service, as a database administrator.
+//!
+//! No service may be named here, and no table: those are in the migrations, which run as the owner of the schema.
 
 use std::{collections::BTreeMap, path::Path};
 

@@ -1,5 +1,7 @@
 //! Fixtures of tests: a separate database, valid tokens, an HTTP client that follows the API's conventions, a collector
 //! of traces, a bounded wait for a condition. For `[dev-dependencies]` only.
+//!
+//! No service may be started here: a test that needs several has them among its own dependencies.
 
 #![expect(
     clippy::missing_panics_doc,

@@ -13,7 +13,8 @@
 //! This crate wires them, and has the slices that need several of them (`tests/structure` checks that they import each other in no
 //! circle):
 //! - `tenant`: what the suspension or end of a tenant means for its instances; `maker`: what ends with the rights of its maker;
-//! - `housekeeping`: deletes what is too old; `config`: the parts of all rooms; [`app`] wires the service.
+//! - `audit_log`: the audit log over HTTP; `housekeeping`: deletes what is too old; `config`: the parts of all rooms;
+//! - [`app`] wires the service.
 //!
 //! Nothing may enter that can stand in a room: this crate is built again with each of them.
 

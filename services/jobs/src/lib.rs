@@ -14,7 +14,7 @@
 //! This crate wires them, and has the slices that need several of them (`tests/structure` checks that they import each other in no
 //! circle):
 //! - `tenant`: what the suspension or end of a tenant means for its jobs; `maker`: what ends with its maker;
-//! - `config`: the parts of all rooms; `app` wires the service.
+//! - `audit_log`: the audit log over HTTP; `config`: the parts of all rooms; `app` wires the service.
 //!
 //! Nothing may enter that can stand in a room: this crate is built again with each of them.
 

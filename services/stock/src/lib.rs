@@ -27,7 +27,7 @@
 //! - `clean_up`: periodic work that belongs to no single slice;
 //! - `app`: the wiring. Only it knows all slices: it builds what they need, and each takes its part.
 //!
-//! What runs in a unit is decided by the gpu service.
+//! Nothing may enter that decides what runs in a unit: the gpu service does.
 
 pub mod capacity;
 pub mod claim;

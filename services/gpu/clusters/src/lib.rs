@@ -2,6 +2,13 @@
 //! makes. It writes `spec.instance` of a `GpuUnit`, and the Secrets of pods. Knows units, not the service's instances.
 //!
 //! No SQL, no HTTP of this service and no rule of instances may enter: what is read here is what a cluster says.
+//!
+//! Slices, each of which imports only those before it:
+//! - `observed`: a `GpuUnit` as the rules see it; `cache`: the newest version of each unit; `watch`: keeps the cache current, and
+//!   reports which instances its events concern;
+//! - `write`: `spec.instance` of a unit; `secret`: Secrets of pods;
+//! - `pods`: logs of pods, and commands in them; `streams`: commands with separate streams, and connections to ports;
+//! - `stats`: what a node reports of its pods.
 
 mod cache;
 mod observed;

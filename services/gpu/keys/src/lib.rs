@@ -2,6 +2,11 @@
 //!
 //! Who may open what with them, and the server that asks, are `access`: nothing of a connection may enter, so that orders can stand
 //! on this crate without it.
+//!
+//! Slices, each of which imports only those before it:
+//! - `key`: a public key in OpenSSH format; `store`: their SQL;
+//! - `user_keys`: those of a user; `instance_keys`: those of one instance;
+//! - `app`: what the routes need.
 
 mod app;
 mod instance_keys;

@@ -1,7 +1,14 @@
 //! The scheduler of each pool: one replica leads a pool under a lease, keeps its [`schedule::Pool`] by what changes in
 //! the database (`views`), and carries out the decisions in transactions that its epoch fences.
 //!
-//! Nothing may enter that serves a request: nothing stands on this crate but the one that wires.
+//! Nothing may enter that serves a request: nothing stands on this crate but the one that wires. No rule of who gets
+//! a worker either: `schedule` decides, and the SQL here stores a decision if its rows still allow it.
+//!
+//! Slices, each of which imports only those before it:
+//! - `metrics`; `store`, `worker_store`, `moves_store`: SQL of pools and their jobs, of their workers, and of moves;
+//! - `carry_out`: decisions as changes of rows; `lease`: under which a process leads a pool;
+//! - `lost`: workers that are lost; `returns`: lent units that the stock wants back; `moves`: jobs that wait, to other pools;
+//! - `leader`: a pool while this process leads it.
 
 mod carry_out;
 mod leader;

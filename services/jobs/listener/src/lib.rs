@@ -2,6 +2,13 @@
 //! the session and the attempt, which fence it.
 //!
 //! Nothing may enter that users call, and no rule of how attempts end: that is `attempts`.
+//!
+//! Slices, each of which imports only those before it:
+//! - `metrics`; `register`: a process of a worker begins and ends, and says which models it has;
+//! - `inputs`: what an attempt needs besides its parameters; `poll`: what a worker is to do next;
+//! - `progress`: how far attempts are; `log`: what their programs have written; `join`: attempts that have several workers;
+//!   `delivering`: those whose work is done, while the object store does not take the results;
+//! - `http`: the calls of attempts; `app`: what the routes need.
 
 mod app;
 mod delivering;

@@ -1,14 +1,17 @@
 //! The message queue: jobs over RabbitMQ, and events of jobs to it. The broker is an entry point, never the queue:
 //! messages are taken in at once, and end in the same function as `POST /v1/jobs`.
 //!
-//! - `message` and `model`: what a message says. Pure;
-//! - `broker`: the connection, and who runs on it: `intake` (messages in) and `publisher` (events out); `broker_state`: what
-//!   handlers know of it;
-//! - `repair`: replaces a queue that a crash of the broker has broken;
-//! - `lanes`: in which order messages are taken in, and `take`: what that does;
+//! Slices, each of which imports only those before it:
+//! - `config`, `metrics`; `allowance`: how often something may happen; `management`: the broker's management API;
 //! - `topology`: exchanges and queues; `wire`: what of the broker's frames the client library gets;
-//! - `credential`: with which tenants sign in at the broker, which asks `authorize` what they may; by its `management`
-//!   API, `users` limits what they have open, and `connections` closes those of credentials that have ended.
+//! - `message`, `model`: what a message says. Pure; `store`: credentials and refused messages;
+//! - `broker_state`: what handlers know of the connection to the broker;
+//! - `credential`: with which tenants sign in at the broker; `authorize`: what they may, which the broker asks; `users`: limits what
+//!   they have open; `connections`: closes those of credentials that have ended;
+//! - `lanes`: in which order messages are taken in; `take`: submits the jobs of a batch of them; `dead`: refused messages, over HTTP;
+//! - `repair`: replaces a queue that a crash of the broker has broken;
+//! - `intake`: messages in; `publisher`: events out; `broker`: the connection, and all that runs on it;
+//! - `app`: what the routes need.
 //!
 //! The only crate that knows lapin. Nothing may enter that decides about a job: that is `submission`.
 

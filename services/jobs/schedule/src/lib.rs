@@ -5,6 +5,15 @@
 //! cannot. All maps are ordered and all quantities are integers, so equal input gives equal decisions.
 //!
 //! No clock, I/O or randomness may enter: times are arguments, in milliseconds since 1970.
+//!
+//! Slices, each of which imports only those before it:
+//! - `estimate`: how long jobs take; `model`: the facts; `decision`: what a pool decides, and why;
+//! - `account`: what a tenant has used; `queue`: what waits; `fleet`: the workers; `pool`: the state of a pool, of all these;
+//! - `event`: what happens outside; `explanation`: why a job waits; `capacity`: what a pool has;
+//! - `share`, `order`: which job is next; `placement`: which workers it gets; `group`, `hand_over`: nodes of groups; `hold`: tenants whose
+//!   jobs may not run; `lending`: units of the stock. Each has methods of `Pool`, which call each other;
+//! - `reservation`, `preemption`: workers that are kept for jobs, and taken from them; `round`: all rules, once;
+//! - `chance`: seeded numbers; `arrivals`: jobs that may come; `simulation`: a pool run forward; `forecast`: when jobs start and end.
 
 mod account;
 mod arrivals;

@@ -3,6 +3,14 @@
 //!
 //! REST and `mq` meet here, in [`submit_all`]. Nothing may enter that knows which of the two a job comes by, nor what carries jobs
 //! out: `dispatch`, `attempts`.
+//!
+//! Slices, each of which imports only those before it:
+//! - `request`: what tenants ask for, as JSON; `error`: why jobs are not submitted; `reply`: answers that are a job;
+//! - `number`: request numbers; `open`: how many open jobs a tenant has; `inputs`: whether what a job names is there;
+//! - `cost_range`: what a job is expected to cost; `elsewhere`: where else it could run; `explanation`: why it waits;
+//! - `change`: to submit, change and cancel; `gather`: submissions that share a transaction; `quote`: when a job would start and
+//!   end, and its cost;
+//! - `http`: jobs over HTTP; `app`: what the routes need.
 
 mod app;
 mod change;

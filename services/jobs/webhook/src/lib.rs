@@ -1,9 +1,12 @@
 //! Webhooks: events of jobs as signed requests to endpoints of tenants, in the form of Standard Webhooks.
 //!
-//! - `fan_out` turns the feed of events into deliveries, in one transaction with its position;
-//! - `deliver` sends them from the row queue: at least once, with backoff;
-//! - `sender` connects to public addresses only; `signature` signs;
-//! - `store` has the SQL of webhooks and their secrets, `deliveries` that of deliveries and of the position.
+//! Slices, each of which imports only those before it:
+//! - `config`, `metrics`; `model`: webhooks and deliveries as JSON, and when an attempt is repeated;
+//! - `addresses`: those that webhooks may be sent to; `sender`: connects to them only; `signature`: signs;
+//! - `deliveries`: SQL of deliveries and of the position in the feed; `store`: that of webhooks and their secrets;
+//! - `fan_out`: turns the feed of events into deliveries, in one transaction with its position;
+//! - `deliver`: sends them from the row queue: at least once, with backoff;
+//! - `http`: webhooks over HTTP; `app`: what the routes need.
 //!
 //! The only crate that connects to addresses of tenants. Nothing may enter that changes a job, nor the broker: `mq` sends the same
 //! events by a way of its own.
