@@ -22,7 +22,7 @@ pub struct Config {
     /// The object store of the storage service.
     #[serde(default)]
     pub object_store: Option<ObjectStoreConfig>,
-    /// The encryption keys of `gpu`, `identity` and `jobs`, as in their configurations: for `rotate-keys`.
+    /// The encryption keys of the services that have some, as in their configurations: for `rotate-keys`.
     #[serde(default)]
     pub encryption_keys: BTreeMap<String, Vec<EncryptionKey>>,
     /// What a support bundle collects.

@@ -21,7 +21,7 @@ mod gateway;
 mod postgres;
 pub mod restore;
 pub mod rotate;
-mod schemas;
+pub mod schemas;
 
 pub use config::Config;
 pub use gateway::Gateway;

@@ -75,7 +75,7 @@ pub async fn rotate(config: &Config) -> anyhow::Result<Vec<Rotated>> {
                 let cipher = Cipher::new(atelier_jobs::NAME, keys)?;
                 (atelier_jobs::NAME, all(&mut conn, &cipher, atelier_jobs::reencrypt).await)
             }
-            other => anyhow::bail!("the service {other:?} encrypts nothing"),
+            other => anyhow::bail!("this program re-encrypts nothing of {other:?}"),
         };
         done.push(Rotated { service, rows: rows.with_context(|| format!("rows of {service}"))? });
     }

@@ -9,6 +9,15 @@ use sqlx::{AssertSqlSafe, PgConnection, migrate::Migrator};
 /// The services with a schema, in the order of the list of services.
 pub(crate) static SCHEMAS: &[(&str, Migrator)] = include!(concat!(env!("OUT_DIR"), "/schemas.rs"));
 
+/// Columns of a table whose rows are a queue (`libs/db`).
+const OF_A_QUEUE: [&str; 4] = ["wake_at", "lease_owner", "lease_until", "failures"];
+
+/// The services with a schema and their migrations, in the order of the list of services.
+#[must_use]
+pub fn all() -> Vec<(&'static str, &'static Migrator)> {
+    SCHEMAS.iter().map(|(name, migrations)| (*name, migrations)).collect()
+}
+
 /// A migration that a schema has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Applied {
@@ -29,6 +38,21 @@ pub(crate) async fn existing(conn: &mut PgConnection) -> sqlx::Result<Vec<&'stat
             .fetch_all(conn)
             .await?;
     Ok(names.into_iter().filter(|name| found.iter().any(|found| found == name)).collect())
+}
+
+/// Returns the row queues of the schemas: tables with their schema.
+pub(crate) async fn queues(conn: &mut PgConnection) -> sqlx::Result<Vec<String>> {
+    let schemas: Vec<&str> = SCHEMAS.iter().map(|(name, _)| *name).collect();
+    sqlx::query_scalar(
+        "select n.nspname || '.' || c.relname from pg_class c
+         join pg_namespace n on n.oid = c.relnamespace join pg_attribute a on a.attrelid = c.oid
+         where n.nspname = any($1) and c.relkind = 'r' and a.attname = any($2)
+         group by n.nspname, c.relname having count(*) = cardinality($2) order by 1",
+    )
+    .bind(schemas)
+    .bind(OF_A_QUEUE.as_slice())
+    .fetch_all(conn)
+    .await
 }
 
 /// Returns the migrations of each schema that exists.

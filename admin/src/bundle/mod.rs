@@ -23,13 +23,6 @@ use crate::{Config, check, schemas};
 const LOG_BYTES: u64 = 2 * 1024 * 1024;
 /// How long a process may take to answer.
 const PROCESS: Duration = Duration::from_secs(5);
-/// Queues, with the service that has them.
-const QUEUES: [(&str, &str); 4] = [
-    ("gpu", "gpu.instances"),
-    ("gpu", "gpu.budgets"),
-    ("stock", "stock.units"),
-    ("storage", "storage.storages"),
-];
 
 /// The contents of a bundle.
 #[derive(Debug, Clone, Default)]
@@ -175,13 +168,9 @@ async fn statistics(conn: &mut PgConnection) -> anyhow::Result<Value> {
 }
 
 async fn queues(conn: &mut PgConnection) -> anyhow::Result<Value> {
-    let existing = schemas::existing(&mut *conn).await?;
     let mut all = serde_json::Map::new();
-    for (schema, table) in QUEUES {
-        if !existing.contains(&schema) {
-            continue;
-        }
-        // the name is one of QUEUES
+    for table in schemas::queues(&mut *conn).await? {
+        // the name is that of a table of a migration
         let sql = format!(
             "select count(*) filter (where lease_until is null and wake_at <= now()), count(*) filter (where lease_until > now()),
                  count(*) filter (where lease_until <= now()), count(*) filter (where failures > 0),
@@ -192,7 +181,7 @@ async fn queues(conn: &mut PgConnection) -> anyhow::Result<Value> {
             sqlx::query_as(AssertSqlSafe(sql)).fetch_one(&mut *conn).await?;
         let queue = json!({ "due": due, "leased": leased, "expired_leases": expired, "failing": failing,
             "oldest_due_seconds": oldest });
-        all.insert(table.to_owned(), queue);
+        all.insert(table, queue);
     }
     Ok(Value::Object(all))
 }

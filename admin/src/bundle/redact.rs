@@ -7,8 +7,9 @@ use serde_json::{Map, Value};
 
 /// Replaces possible secrets.
 const MASK: &str = "[redacted]";
-/// Keys of a configuration whose text is shown, unless it looks like a secret. The values of all others are not.
-const SHOWN: [&str; 32] = [
+/// Keys of a configuration whose text is shown, unless it looks like a secret. So are the names of services, the keys of their
+/// addresses. The values of all others are not.
+const SHOWN: [&str; 29] = [
     "listen",
     "metrics_listen",
     "url",
@@ -32,9 +33,6 @@ const SHOWN: [&str; 32] = [
     "origins",
     "level",
     "identity",
-    "stock",
-    "storage",
-    "gpu",
     "datacenter",
     "memberships",
     "role",
@@ -87,15 +85,18 @@ impl Redactor {
     fn value(&mut self, key: Option<&str>, value: Value) -> Value {
         match value {
             Value::Object(map) => {
+                // the keys are names of services there, too
+                let has_tokens = key == Some("callers");
                 let fields = map.into_iter().map(|(name, value)| {
-                    let redacted = self.value(Some(&name), value);
+                    let redacted = self.value((!has_tokens).then_some(&name), value);
                     (name, redacted)
                 });
                 Value::Object(fields.collect::<Map<_, _>>())
             }
             Value::Array(all) => all.into_iter().map(|value| self.value(key, value)).collect(),
             Value::String(text) => {
-                let is_shown = key.is_some_and(|key| SHOWN.contains(&key));
+                let is_shown =
+                    key.is_some_and(|key| SHOWN.contains(&key) || platform::service(key).is_some());
                 if is_shown && self.text(&text) == text {
                     return Value::String(text);
                 }
@@ -143,7 +144,8 @@ mod tests {
         let shown = redactor.configuration(json!({
             "listen": "127.0.0.1:8080",
             "database": { "url": "postgres://db:5432/atelier", "app_password": "pass-of-app", "max_connections": 10 },
-            "callers": { "gpu": "", "gateway": "gateway-token" },
+            "callers": { "gpu": "gpu-token", "gateway": "gateway-token" },
+            "services": { "jobs": "http://jobs:8089" },
             "encryption_keys": [{ "id": "2026", "key": "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=" }],
             "object_store": { "endpoint": "http://user:word@rgw", "access_key": "ADMIN-ACCESS" },
             "new_option": "unknown-secret",
@@ -153,7 +155,8 @@ mod tests {
             json!({
                 "listen": "127.0.0.1:8080",
                 "database": { "url": "postgres://db:5432/atelier", "app_password": MASK, "max_connections": 10 },
-                "callers": { "gpu": "", "gateway": MASK },
+                "callers": { "gpu": MASK, "gateway": MASK },
+                "services": { "jobs": "http://jobs:8089" },
                 "encryption_keys": [{ "id": "2026", "key": MASK }],
                 "object_store": { "endpoint": MASK, "access_key": MASK },
                 "new_option": MASK,

@@ -48,7 +48,7 @@ pub(super) async fn check(conn: &mut PgConnection, grace: Duration) -> anyhow::R
         }));
     }
     conn.execute("commit").await?;
-    for schema in existing {
+    for (schema, _) in platform::audit_logs().filter(|(schema, _)| existing.contains(schema)) {
         findings.extend(broken_audit_log(&mut *conn, schema).await?);
     }
     Ok(findings)

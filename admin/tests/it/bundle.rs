@@ -72,6 +72,7 @@ async fn a_bundle_has_what_helps_and_no_secret() {
         ("configuration/gpu.json", "postgres://db:5432/atelier"),
         ("database.json", "stock.leases"),
         ("queues.json", "gpu.instances"),
+        ("queues.json", "jobs.webhook_deliveries"),
         ("check.txt", "all agree"),
         ("logs/gpu.log", "instance changed"),
         ("processes/gpu/readyz.txt", "waiting for identity"),

@@ -3,6 +3,7 @@
 use atelier_admin::{
     Config,
     config::{BundleConfig, Database, Login},
+    schemas,
 };
 use sqlx::{Connection, PgConnection};
 use testkit::TestDb;
@@ -16,13 +17,7 @@ impl World {
     /// All schemas, empty.
     pub(crate) async fn new() -> Self {
         let db = TestDb::new();
-        db.create_with(&[
-            (atelier_identity::NAME, &atelier_identity::MIGRATIONS),
-            (atelier_stock::NAME, &atelier_stock::MIGRATIONS),
-            (atelier_storage::NAME, &atelier_storage::MIGRATIONS),
-            (atelier_gpu::NAME, &atelier_gpu::MIGRATIONS),
-        ])
-        .await;
+        db.create_with(&schemas::all()).await;
         Self::on(db).await
     }
 
