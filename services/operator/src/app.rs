@@ -1,16 +1,69 @@
 //! The wiring of the process: client, replica, Operator API.
 
+use std::sync::Arc;
+
 use anyhow::Context as _;
+use api::openapi::{Info, OpenApiRouter};
+use auth::Callers;
+use axum::Router;
+use axum::extract::FromRef;
 use jiff::Timestamp;
-use kube::Client;
+use kube::{Api, Client};
 use service::health::{DependencyKind, cause};
 use service::{Front, Metrics as ServiceMetrics, Process, Task};
+use utoipa::openapi::OpenApi;
+use utoipa::openapi::security::SecurityRequirement;
 
-use crate::NAME;
+use crate::caller::HasCallers;
 use crate::config::Config;
-use crate::controller::{self, Metrics, Options, Replica};
-use crate::http;
-use crate::state::AppState;
+use crate::controller::{self, Metrics, Options, Replica, Units};
+use crate::records::{self, Records};
+use crate::{NAME, instances, stocks, storages};
+
+/// The parts of the slices of the Operator API; each slice takes those that it needs.
+#[derive(Clone, FromRef)]
+pub struct AppState {
+    callers: Arc<Callers>,
+    instances: instances::Parts,
+    stocks: stocks::Parts,
+    storages: storages::Parts,
+}
+
+impl HasCallers for AppState {
+    fn callers(&self) -> &Callers {
+        &self.callers
+    }
+}
+
+impl AppState {
+    /// The state for one cluster. `gpu_resource` is the extended resource of units that are created here.
+    #[must_use]
+    pub fn new(
+        client: Client,
+        units: Units,
+        callers: Callers,
+        gpu_resource: String,
+        clock: fn() -> Timestamp,
+    ) -> Self {
+        let (units_api, records) = (Api::all(client.clone()), Records::new(client.clone()));
+        Self {
+            callers: Arc::new(callers),
+            instances: instances::Parts {
+                units_api: units_api.clone(),
+                units: units.clone(),
+                records: records.clone(),
+                clock,
+            },
+            stocks: stocks::Parts { units_api, units: units.clone(), records, gpu_resource },
+            storages: storages::Parts { storages_api: Api::all(client), units },
+        }
+    }
+
+    /// The Operator API, without health and metrics.
+    pub fn router(&self) -> Router {
+        routes().split_for_parts().0.with_state(self.clone())
+    }
+}
 
 /// The operator of one cluster.
 pub struct App {
@@ -18,6 +71,7 @@ pub struct App {
     client: Client,
     replica: Replica,
     state: AppState,
+    clock: fn() -> Timestamp,
 }
 
 impl App {
@@ -29,7 +83,7 @@ impl App {
     pub async fn new(config: &Config, process: Process) -> anyhow::Result<Self> {
         let process = process.traced(NAME, config.telemetry.as_ref())?;
         let client = config.client().await.context("cannot use the cluster's credentials")?;
-        let clock = Timestamp::now;
+        let clock: fn() -> Timestamp = Timestamp::now;
         let identity =
             config.identity.clone().unwrap_or_else(|| format!("operator-{}", uuid::Uuid::new_v4().simple()));
         let metrics = Metrics::default().with_health(&process.health);
@@ -55,11 +109,11 @@ impl App {
             config.gpu_resource.clone(),
             clock,
         );
-        Ok(Self { process, client, replica, state })
+        Ok(Self { process, client, replica, state, clock })
     }
 
     /// The Operator API, with health and metrics.
-    pub fn router(&self) -> axum::Router {
+    pub fn router(&self) -> Router {
         let (client, replica) = (self.client.clone(), self.replica.clone());
         let front = Front::new(&self.process, move || {
             let (client, replica) = (client.clone(), replica.clone());
@@ -75,13 +129,13 @@ impl App {
                 }
             }
         });
-        front.serve(http::router(self.state.clone()))
+        front.serve(self.state.router())
     }
 
     /// The background tasks. Each replica runs all of them.
     fn tasks(&self) -> Vec<Task> {
         let mut tasks = self.replica.tasks();
-        tasks.push(self.state.task());
+        tasks.push(records::task(&Records::new(self.client.clone()), self.clock));
         tasks
     }
 
@@ -105,6 +159,25 @@ impl App {
         app.start_workers();
         service::serve(config.listen, app.router(), &shutdown).await
     }
+}
+
+fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .merge(stocks::http::routes())
+        .merge(instances::http::routes())
+        .merge(storages::http::routes())
+}
+
+/// The OpenAPI document of the Operator API.
+#[must_use]
+pub fn openapi() -> OpenApi {
+    let mut document = routes().into_openapi();
+    document.security = Some(vec![SecurityRequirement::new("service_token", Vec::<String>::new())]);
+    let info = Info {
+        title: "Atelier operator",
+        description: "Stocks, GPU instances and storages of one cluster, for scripts and internal services.",
+    };
+    api::openapi::finish(document, info)
 }
 
 /// The metrics of the process, for their description.

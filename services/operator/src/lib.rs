@@ -1,29 +1,40 @@
-//! The operator: turns `GpuUnit` and `GpuStorage` into pods and volumes.
+//! The operator: turns `GpuUnit` and `GpuStorage` into pods and volumes, and serves the Operator API, for scripts and
+//! other internal services.
 //!
-//! | part | job |
-//! |---|---|
-//! | [`plans`] | a crate: observations, and the next step as a value; no clock, no client |
-//! | [`controller`] | watches, election, reconciliation; the only part that writes for custom resources |
-//! | [`http`] | the Operator API; its state is [`AppState`], its errors are [`Error`], its records are in `records` |
-//! | `config` | the configuration |
-//! | [`app`] | the wiring |
+//! [`plans`] decides, in a crate: observations, and the next step as a value; no clock, no client. No decision about an object
+//! may enter here: there it is tested without a cluster.
 //!
-//! No decision about an object may enter: it belongs in [`plans`], where it is tested without a cluster.
+//! Slices, each of which uses only those before it:
+//! - [`controller`]: watches, election, reconciliation; the only part that writes for custom resources;
+//! - `config`: the configuration;
+//! - `caller`: who may call the Operator API;
+//! - `text`: checks of text that several requests have;
+//! - `write`: why an object is not written;
+//! - [`records`]: the records of operations, which make calls idempotent;
+//! - `stocks`: units, created and deleted by number;
+//! - `instances`: instances in these units;
+//! - `storages`: volumes;
+//! - `app`: the wiring. Only it knows all slices: it builds what they need, and each takes its part.
+//!
+//! The Operator API uses the same custom resources as the services, and only units that were created through it, so that it
+//! never uses a unit that the stock service manages. Every call can be repeated: stocks by `operationID`, instances by
+//! `instanceID`, storages by `storageID`.
 
-pub mod app;
-mod config;
 pub mod controller;
-mod error;
-pub mod http;
-mod records;
-mod state;
+pub mod records;
 
-pub use app::{App, metrics};
+mod app;
+mod caller;
+mod config;
+mod instances;
+mod stocks;
+mod storages;
+mod text;
+mod write;
+
+pub use app::{App, AppState, metrics, openapi};
 pub use config::Config;
-pub use error::Error;
-pub use http::openapi;
 pub use plans::settings;
-pub use state::AppState;
 
 /// The name of the service.
 pub const NAME: &str = "operator";

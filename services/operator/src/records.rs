@@ -1,17 +1,18 @@
 //! Records of the Operator API's operations, as `ConfigMap`s in the system namespace. They make calls idempotent across
-//! restarts and replicas.
+//! restarts and replicas, for a week.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
+use api::{Problem, ProblemType};
 use crds::names;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Client;
 use kube::api::{Api, DeleteParams, ListParams, PostParams, Preconditions};
 use plans::object_names::digest;
-
-use crate::error::Error;
+use service::{Duty, Round, Task};
 
 /// Label of the records.
 const LABEL: &str = "atelier.dev/record";
@@ -19,6 +20,40 @@ const LABEL: &str = "atelier.dev/record";
 const DONE: &str = "done";
 /// Number of records in a page.
 const PAGE: u32 = 200;
+/// How long the records of completed operations are kept.
+const KEPT: SignedDuration = SignedDuration::from_hours(7 * 24);
+/// Time between two deletions of old records.
+const PERIOD: Duration = Duration::from_secs(60 * 60);
+
+/// Why there is no record.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Another call with the same id is in progress.
+    #[error("the operation is in progress")]
+    InProgress,
+    /// The Kubernetes API failed.
+    #[error("the Kubernetes API failed")]
+    Kubernetes(#[from] kube::Error),
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::InProgress => {
+                Self::new(ProblemType::OperationInProgress, "Another call with the same id is in progress.")
+            }
+            Error::Kubernetes(cause) => Self::unavailable("The Kubernetes API", cause),
+        }
+    }
+}
+
+/// The task that deletes old records.
+pub(crate) fn task(records: &Records, clock: fn() -> Timestamp) -> Task {
+    Task::every("records", Duty::Retention, PERIOD, records, move |records| async move {
+        records.delete_before(clock() - KEPT).await?;
+        Ok(Round::Done)
+    })
+}
 
 /// The record of one operation.
 #[derive(Clone, Debug)]
@@ -50,7 +85,9 @@ pub struct Records {
 }
 
 impl Records {
-    pub(crate) fn new(client: Client) -> Self {
+    /// The records of a cluster.
+    #[must_use]
+    pub fn new(client: Client) -> Self {
         Self { api: Api::namespaced(client, names::SYSTEM_NAMESPACE) }
     }
 
@@ -77,7 +114,7 @@ impl Records {
         match self.api.create(&PostParams::default(), &map).await {
             Ok(map) => Ok(Record { map }),
             Err(kube::Error::Api(status)) if status.code == 409 => {
-                self.get(name).await?.ok_or(Error::OperationInProgress)
+                self.get(name).await?.ok_or(Error::InProgress)
             }
             Err(error) => Err(error.into()),
         }
@@ -93,9 +130,7 @@ impl Records {
         let name = map.metadata.name.clone().unwrap_or_default();
         match self.api.replace(&name, &PostParams::default(), &map).await {
             Ok(map) => Ok(Record { map }),
-            Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => {
-                Err(Error::OperationInProgress)
-            }
+            Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Err(Error::InProgress),
             Err(error) => Err(error.into()),
         }
     }

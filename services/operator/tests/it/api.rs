@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use atelier_operator::AppState;
-use atelier_operator::http::router;
+use atelier_operator::records::Records;
 use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt as _;
 use reqwest::{Method, StatusCode};
@@ -19,14 +19,12 @@ struct Caller {
     base: String,
 }
 
-fn state(lab: &Lab, operator: &Running) -> AppState {
-    let (client, units) = (lab.client.clone(), operator.units.clone());
-    AppState::new(client, units, testkit::callers(), "nvidia.com/gpu".to_owned(), Timestamp::now)
-}
-
 impl Caller {
     async fn new(lab: &Lab, operator: &Running) -> Self {
-        Self { http: reqwest::Client::new(), base: testkit::serve(router(state(lab, operator))).await }
+        let (client, units) = (lab.client.clone(), operator.units.clone());
+        let state =
+            AppState::new(client, units, testkit::callers(), "nvidia.com/gpu".to_owned(), Timestamp::now);
+        Self { http: reqwest::Client::new(), base: testkit::serve(state.router()).await }
     }
 
     async fn send(&self, method: Method, path: &str, body: Option<&Value>) -> (StatusCode, Value) {
@@ -61,7 +59,7 @@ async fn records_of_old_operations_are_deleted() {
     let lab = Lab::new(1, 2).await;
     let operator = lab.operator("one", None).await;
     let caller = Caller::new(&lab, &operator).await;
-    let records = state(&lab, &operator).records().clone();
+    let records = Records::new(lab.client.clone());
     let operation = format!("op-{}", lab.id);
     let create =
         async |number| caller.send(Method::POST, "/stocks", Some(&stocks(&operation, number))).await.0;

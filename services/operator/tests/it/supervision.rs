@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use atelier_operator::app::App;
+use atelier_operator::App;
 use atelier_operator::controller::{Hook, Step, Verdict};
 use axum::body::Body;
 use axum::http::{Request, StatusCode};

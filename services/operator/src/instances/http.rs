@@ -1,18 +1,19 @@
 //! `POST /gpu-instances`, `GET` and `DELETE /gpu-instances/{instanceID}`.
 
-mod model;
-mod store;
-
 use api::{Json, Path, Problem, ProblemType, openapi::OpenApiRouter};
-use axum::extract::State;
+use axum::extract::{FromRef, State};
 use axum::http::StatusCode;
 use utoipa_axum::routes;
 
-use super::ServiceCaller;
-use crate::state::AppState;
-use model::{InstanceView, NewInstance};
+use super::Parts;
+use super::model::{InstanceView, NewInstance};
+use super::store;
+use crate::caller::{HasCallers, ServiceCaller};
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
+pub(crate) fn routes<S: HasCallers>() -> OpenApiRouter<S>
+where
+    Parts: FromRef<S>,
+{
     OpenApiRouter::new().routes(routes!(start_instance)).routes(routes!(get_instance, stop_instance))
 }
 
@@ -27,11 +28,11 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     ]))),
 )]
 async fn start_instance(
-    State(state): State<AppState>,
+    State(parts): State<Parts>,
     _: ServiceCaller,
     Json(new): Json<NewInstance>,
 ) -> Result<(StatusCode, Json<InstanceView>), Problem> {
-    let unit = store::start(&state, &new).await?;
+    let unit = store::start(&parts, &new).await?;
     Ok((StatusCode::ACCEPTED, Json(InstanceView::of(&unit, &new.instance_id))))
 }
 
@@ -43,11 +44,11 @@ async fn start_instance(
     extensions(("x-problems" = json!([ProblemType::NotFound]))),
 )]
 async fn get_instance(
-    State(state): State<AppState>,
+    State(parts): State<Parts>,
     _: ServiceCaller,
     Path(id): Path<String>,
 ) -> Result<Json<InstanceView>, Problem> {
-    Ok(Json(InstanceView::of(&store::unit_of(&state, &id).await?, &id)))
+    Ok(Json(InstanceView::of(&store::unit_of(&parts, &id).await?, &id)))
 }
 
 /// Stops an instance gracefully. Its unit is idle again when the instance has terminated.
@@ -58,10 +59,10 @@ async fn get_instance(
     extensions(("x-problems" = json!([ProblemType::NotFound, ProblemType::OperationInProgress]))),
 )]
 async fn stop_instance(
-    State(state): State<AppState>,
+    State(parts): State<Parts>,
     _: ServiceCaller,
     Path(id): Path<String>,
 ) -> Result<(StatusCode, Json<InstanceView>), Problem> {
-    let unit = store::stop(&state, &id).await?;
+    let unit = store::stop(&parts, &id).await?;
     Ok((StatusCode::ACCEPTED, Json(InstanceView::of(&unit, &id))))
 }

@@ -1,6 +1,6 @@
 //! The JSON of instances, and its translation to the custom resource.
 
-use api::Checks;
+use api::{Checks, Invalid};
 use crds::{EnvVar, GpuUnit, Instance, Port, Protocol, UnitState, Volume, names};
 use kube::ResourceExt as _;
 use plans::object_names::name_of;
@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
 
-use super::super::require_text;
-use crate::error::Error;
+use super::error::Error;
+use crate::text::require_text;
 
 /// An instance to start.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
@@ -200,7 +200,7 @@ impl NewInstance {
         Ok(instance)
     }
 
-    fn check(&self) -> Result<(), Error> {
+    fn check(&self) -> Result<(), Invalid> {
         let mut checks = Checks::default();
         require_text(&mut checks, "/instanceID", &self.instance_id, 253);
         require_text(&mut checks, "/tenantID", &self.tenant_id, 253);
@@ -208,8 +208,7 @@ impl NewInstance {
         require_text(&mut checks, "/image", &self.image, 1024);
         require_text(&mut checks, "/specName", &self.spec_name, 63);
         self.template.check(&mut checks);
-        let errors = checks.into_errors();
-        if errors.is_empty() { Ok(()) } else { Err(Error::Invalid(errors)) }
+        checks.finish()
     }
 }
 

@@ -6,10 +6,11 @@ use kube::api::{DeleteParams, PostParams, Preconditions};
 use plans::object_names::digest;
 use serde::Serialize;
 
+use super::Parts;
+use super::error::Error;
 use super::model::{NewStocks, OldStocks};
-use crate::error::Error;
-use crate::records::{Record, Records};
-use crate::state::AppState;
+use crate::records::{self, Record, Records};
+use crate::write;
 
 /// How often a unit is read again because it has changed.
 const CONFLICTS_MAX: usize = 20;
@@ -23,68 +24,68 @@ const REQUEST: &str = "request";
 const UNITS: &str = "units";
 
 /// Creates the units, and returns their names.
-pub(super) async fn create(state: &AppState, new: &NewStocks) -> Result<Vec<String>, Error> {
+pub(super) async fn create(parts: &Parts, new: &NewStocks) -> Result<Vec<String>, Error> {
     new.check()?;
-    let record = begin(state.records(), "create-stocks", &new.operation_id, new).await?;
+    let record = begin(&parts.records, "create-stocks", &new.operation_id, new).await?;
     let names = new.unit_names();
     if record.is_done() {
         return Ok(names);
     }
     stream::iter(names.clone())
-        .map(|name| async move { create_unit(state, new, &name).await })
+        .map(|name| async move { create_unit(parts, new, &name).await })
         .buffer_unordered(CONCURRENCY)
         .try_collect::<Vec<()>>()
         .await?;
     // from now on a repetition creates nothing, even if units have been deleted
-    match state.records().complete(&record, &[]).await {
-        Ok(_) | Err(Error::OperationInProgress) => Ok(names),
-        Err(error) => Err(error),
+    match parts.records.complete(&record, &[]).await {
+        Ok(_) | Err(records::Error::InProgress) => Ok(names),
+        Err(error) => Err(error.into()),
     }
 }
 
-async fn create_unit(state: &AppState, new: &NewStocks, name: &str) -> Result<(), Error> {
+async fn create_unit(parts: &Parts, new: &NewStocks, name: &str) -> Result<(), Error> {
     let params = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
-    match state.units_api().create(&params, &new.unit(name, state.gpu_resource())).await {
+    match parts.units_api.create(&params, &new.unit(name, &parts.gpu_resource)).await {
         Ok(_) => Ok(()),
         // created by an earlier call of this operation
         Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
-        Err(error) => Err(Error::of_write(error)),
+        Err(error) => Err(write::Error::from(error).into()),
     }
 }
 
 /// Deletes idle units, and returns their names.
-pub(super) async fn delete(state: &AppState, old: &OldStocks) -> Result<Vec<String>, Error> {
+pub(super) async fn delete(parts: &Parts, old: &OldStocks) -> Result<Vec<String>, Error> {
     old.check()?;
     let wanted = usize::try_from(old.number).unwrap_or(usize::MAX);
-    let mut record = begin(state.records(), "delete-stocks", &old.operation_id, old).await?;
+    let mut record = begin(&parts.records, "delete-stocks", &old.operation_id, old).await?;
     if record.is_done() {
         return Ok(record.list(UNITS));
     }
     let mut chosen = record.list(UNITS);
     if chosen.is_empty() {
-        chosen = idle_units(state, &old.spec_name, &[]).into_iter().take(wanted).collect();
+        chosen = idle_units(parts, &old.spec_name, &[]).into_iter().take(wanted).collect();
         if chosen.len() < wanted {
-            state.records().delete(&record).await?;
+            parts.records.delete(&record).await?;
             return Err(Error::TooFewIdleUnits { idle: chosen.len() });
         }
         // stored before the first deletion: a repetition deletes the same units
-        record = state.records().update(&record, &[(UNITS, chosen.join(","))]).await?;
+        record = parts.records.update(&record, &[(UNITS, chosen.join(","))]).await?;
     }
     let mut tried = chosen.clone();
     let mut deleted = Vec::new();
     while let Some(name) = chosen.pop() {
-        if delete_unit(state, &name).await? {
+        if delete_unit(parts, &name).await? {
             deleted.push(name);
-        } else if let Some(other) = idle_units(state, &old.spec_name, &tried).into_iter().next() {
+        } else if let Some(other) = idle_units(parts, &old.spec_name, &tried).into_iter().next() {
             // the unit is in use by now: another is deleted instead
             tried.push(other.clone());
             chosen.push(other);
             let all: Vec<String> = deleted.iter().chain(&chosen).cloned().collect();
-            record = state.records().update(&record, &[(UNITS, all.join(","))]).await?;
+            record = parts.records.update(&record, &[(UNITS, all.join(","))]).await?;
         }
     }
     deleted.sort();
-    state.records().complete(&record, &[(UNITS, deleted.join(","))]).await?;
+    parts.records.complete(&record, &[(UNITS, deleted.join(","))]).await?;
     Ok(deleted)
 }
 
@@ -97,8 +98,8 @@ async fn begin(records: &Records, kind: &str, id: &str, request: &impl Serialize
 }
 
 /// Names of the idle units of a specification except `but`, those without a place first.
-fn idle_units(state: &AppState, spec: &str, but: &[String]) -> Vec<String> {
-    let mut units = state.units().created_by_api(spec);
+fn idle_units(parts: &Parts, spec: &str, but: &[String]) -> Vec<String> {
+    let mut units = parts.units.created_by_api(spec);
     units.retain(|unit| {
         unit.spec.instance.is_none()
             && unit.metadata.deletion_timestamp.is_none()
@@ -111,8 +112,8 @@ fn idle_units(state: &AppState, spec: &str, but: &[String]) -> Vec<String> {
 }
 
 /// Deletes the unit if it is idle. Returns whether it is deleted or being deleted.
-async fn delete_unit(state: &AppState, name: &str) -> Result<bool, Error> {
-    let units = state.units_api();
+async fn delete_unit(parts: &Parts, name: &str) -> Result<bool, Error> {
+    let units = &parts.units_api;
     for _ in 0..CONFLICTS_MAX {
         let Some(unit) = units.get_opt(name).await? else { return Ok(true) };
         if unit.metadata.deletion_timestamp.is_some() {
@@ -130,5 +131,5 @@ async fn delete_unit(state: &AppState, name: &str) -> Result<bool, Error> {
             Err(error) => return Err(error.into()),
         }
     }
-    Err(Error::OperationInProgress)
+    Err(records::Error::InProgress.into())
 }

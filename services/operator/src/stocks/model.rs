@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use api::Checks;
+use api::{Checks, Invalid};
 use crds::{Allocation, Gpu, GpuUnit, GpuUnitSpec, Quantity, Resources, names};
 use plans::object_names::digest;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::super::require_text;
-use crate::error::Error;
+use crate::text::require_text;
 
 /// Most units that one call creates or deletes.
 const UNITS_MAX: u32 = 1000;
@@ -76,7 +75,7 @@ impl StocksResult {
 }
 
 impl NewStocks {
-    pub(super) fn check(&self) -> Result<(), Error> {
+    pub(super) fn check(&self) -> Result<(), Invalid> {
         let mut checks = check_common(self.number, &self.operation_id, &self.spec_name);
         require_text(&mut checks, "/gpuType", &self.gpu_type, 63);
         for (pointer, value) in [("/cpu", &self.cpu), ("/memory", &self.memory)] {
@@ -88,7 +87,7 @@ impl NewStocks {
             );
         }
         checks.require(self.gpu_num <= GPUS_MAX, "/gpuNum", format!("must be at most {GPUS_MAX}"));
-        result(checks)
+        checks.finish()
     }
 
     /// The names of the units: the same for each repetition of the call.
@@ -126,8 +125,8 @@ impl NewStocks {
 }
 
 impl OldStocks {
-    pub(super) fn check(&self) -> Result<(), Error> {
-        result(check_common(self.number, &self.operation_id, &self.spec_name))
+    pub(super) fn check(&self) -> Result<(), Invalid> {
+        check_common(self.number, &self.operation_id, &self.spec_name).finish()
     }
 }
 
@@ -138,9 +137,4 @@ fn check_common(number: u32, operation_id: &str, spec_name: &str) -> Checks {
     // the name is also the value of a label
     checks.label_value("/specName", spec_name);
     checks
-}
-
-fn result(checks: Checks) -> Result<(), Error> {
-    let errors = checks.into_errors();
-    if errors.is_empty() { Ok(()) } else { Err(Error::Invalid(errors)) }
 }

@@ -1,18 +1,19 @@
 //! `POST /stocks`, `DELETE /stocks`.
 
-mod model;
-mod store;
-
 use api::{Json, Problem, ProblemType, openapi::OpenApiRouter};
-use axum::extract::State;
+use axum::extract::{FromRef, State};
 use axum::http::StatusCode;
 use utoipa_axum::routes;
 
-use super::ServiceCaller;
-use crate::state::AppState;
-use model::{NewStocks, OldStocks, StocksResult};
+use super::Parts;
+use super::model::{NewStocks, OldStocks, StocksResult};
+use super::store;
+use crate::caller::{HasCallers, ServiceCaller};
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
+pub(crate) fn routes<S: HasCallers>() -> OpenApiRouter<S>
+where
+    Parts: FromRef<S>,
+{
     OpenApiRouter::new().routes(routes!(create_stocks, delete_stocks))
 }
 
@@ -23,11 +24,11 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     extensions(("x-problems" = json!([ProblemType::OperationInProgress, ProblemType::OperationIdReused]))),
 )]
 async fn create_stocks(
-    State(state): State<AppState>,
+    State(parts): State<Parts>,
     _: ServiceCaller,
     Json(new): Json<NewStocks>,
 ) -> Result<(StatusCode, Json<StocksResult>), Problem> {
-    let units = store::create(&state, &new).await?;
+    let units = store::create(&parts, &new).await?;
     Ok((StatusCode::ACCEPTED, Json(StocksResult::new(new.operation_id, units))))
 }
 
@@ -40,10 +41,10 @@ async fn create_stocks(
     ]))),
 )]
 async fn delete_stocks(
-    State(state): State<AppState>,
+    State(parts): State<Parts>,
     _: ServiceCaller,
     Json(old): Json<OldStocks>,
 ) -> Result<(StatusCode, Json<StocksResult>), Problem> {
-    let units = store::delete(&state, &old).await?;
+    let units = store::delete(&parts, &old).await?;
     Ok((StatusCode::ACCEPTED, Json(StocksResult::new(old.operation_id, units))))
 }

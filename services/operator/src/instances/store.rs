@@ -8,10 +8,11 @@ use kube::api::{Patch, PatchParams};
 use plans::object_names::name_of;
 use serde_json::{Value, json};
 
+use super::Parts;
+use super::error::Error;
 use super::model::NewInstance;
-use crate::error::Error;
-use crate::records::Records;
-use crate::state::AppState;
+use crate::records::{self, Records};
+use crate::write;
 
 /// How often a unit is read again because it has changed.
 const CONFLICTS_MAX: usize = 20;
@@ -19,63 +20,63 @@ const CONFLICTS_MAX: usize = 20;
 const UNIT: &str = "unit";
 
 /// Starts the instance in an idle unit, and returns the unit.
-pub(super) async fn start(state: &AppState, new: &NewInstance) -> Result<GpuUnit, Error> {
+pub(super) async fn start(parts: &Parts, new: &NewInstance) -> Result<GpuUnit, Error> {
     let mut instance = new.instance()?;
     // the record is the lock: of two calls for one instance, only one can take a unit
     let data = [("instance", instance.id.clone())];
-    let mut record = state.records().begin(&record_name(&new.instance_id), &data).await?;
+    let mut record = parts.records.begin(&record_name(&new.instance_id), &data).await?;
     // higher than the attempt of any earlier start
-    instance.attempt = state.now().as_millisecond();
+    instance.attempt = (parts.clock)().as_millisecond();
     // the unit chosen by an earlier or concurrent call comes first: another may be chosen only if it cannot be taken
     let chosen = record.get(UNIT).to_owned();
     if !chosen.is_empty()
-        && let Some(unit) = take(state, &chosen, &instance).await?
+        && let Some(unit) = take(parts, &chosen, &instance).await?
     {
-        return confirm(state, new, unit, &instance).await;
+        return confirm(parts, new, unit, &instance).await;
     }
-    for unit in idle_units(state, &new.spec_name) {
+    for unit in idle_units(parts, &new.spec_name) {
         let name = unit.name_any();
-        record = state.records().update(&record, &[(UNIT, name.clone())]).await?;
-        match take(state, &name, &instance).await {
-            Ok(Some(unit)) => return confirm(state, new, unit, &instance).await,
+        record = parts.records.update(&record, &[(UNIT, name.clone())]).await?;
+        match take(parts, &name, &instance).await {
+            Ok(Some(unit)) => return confirm(parts, new, unit, &instance).await,
             Ok(None) => {}
             Err(error) => {
-                state.records().delete(&record).await?;
+                parts.records.delete(&record).await?;
                 return Err(error);
             }
         }
     }
-    state.records().delete(&record).await?;
+    parts.records.delete(&record).await?;
     Err(Error::NoFreeUnit)
 }
 
 /// Stops the instance, and returns its unit.
-pub(super) async fn stop(state: &AppState, id: &str) -> Result<GpuUnit, Error> {
+pub(super) async fn stop(parts: &Parts, id: &str) -> Result<GpuUnit, Error> {
     let name = name_of("inst", id);
     for _ in 0..CONFLICTS_MAX {
-        let unit = unit_of(state, id).await?;
+        let unit = unit_of(parts, id).await?;
         if unit.spec.instance.as_ref().is_none_or(|instance| instance.id != name) {
             return Ok(unit);
         }
-        if let Some(unit) = set_instance(state, &unit, None).await? {
+        if let Some(unit) = set_instance(parts, &unit, None).await? {
             return Ok(unit);
         }
     }
-    Err(Error::OperationInProgress)
+    Err(records::Error::InProgress.into())
 }
 
 /// The unit of an instance, by its record or among all observed units.
-pub(super) async fn unit_of(state: &AppState, id: &str) -> Result<GpuUnit, Error> {
+pub(super) async fn unit_of(parts: &Parts, id: &str) -> Result<GpuUnit, Error> {
     let name = name_of("inst", id);
-    if let Some(record) = state.records().get(&record_name(id)).await?
+    if let Some(record) = parts.records.get(&record_name(id)).await?
         && let unit = record.get(UNIT)
         && !unit.is_empty()
-        && let Some(unit) = state.units_api().get_opt(unit).await?
+        && let Some(unit) = parts.units_api.get_opt(unit).await?
         && has_instance(&unit, &name)
     {
         return Ok(unit);
     }
-    let observed = state.units().all().into_iter().find(|unit| has_instance(unit, &name));
+    let observed = parts.units.all().into_iter().find(|unit| has_instance(unit, &name));
     observed.map(Arc::unwrap_or_clone).ok_or(Error::NotFound)
 }
 
@@ -92,9 +93,9 @@ fn has_instance(unit: &GpuUnit, name: &str) -> bool {
 
 /// Sets the instance of the unit if it is idle. Returns the unit if it has the instance now, by this call or another;
 /// `None` if it cannot be taken.
-async fn take(state: &AppState, name: &str, instance: &Instance) -> Result<Option<GpuUnit>, Error> {
+async fn take(parts: &Parts, name: &str, instance: &Instance) -> Result<Option<GpuUnit>, Error> {
     for _ in 0..CONFLICTS_MAX {
-        let Some(unit) = state.units_api().get_opt(name).await? else { return Ok(None) };
+        let Some(unit) = parts.units_api.get_opt(name).await? else { return Ok(None) };
         if has_instance(&unit, &instance.id) {
             return Ok(Some(unit));
         }
@@ -103,50 +104,50 @@ async fn take(state: &AppState, name: &str, instance: &Instance) -> Result<Optio
             return Ok(None);
         }
         // after a conflict the same unit is tried again, as it may still be idle
-        if let Some(unit) = set_instance(state, &unit, Some(instance)).await? {
+        if let Some(unit) = set_instance(parts, &unit, Some(instance)).await? {
             return Ok(Some(unit));
         }
     }
-    Err(Error::OperationInProgress)
+    Err(records::Error::InProgress.into())
 }
 
 /// Returns the unit if it has the instance with these values, and the record names this unit: then no other call has
 /// taken another one.
 async fn confirm(
-    state: &AppState,
+    parts: &Parts,
     new: &NewInstance,
     unit: GpuUnit,
     instance: &Instance,
 ) -> Result<GpuUnit, Error> {
-    let Some(known) = &unit.spec.instance else { return Err(Error::InstanceStopping) };
-    let record = state.records().get(&record_name(&new.instance_id)).await?;
+    let Some(known) = &unit.spec.instance else { return Err(Error::Stopping) };
+    let record = parts.records.get(&record_name(&new.instance_id)).await?;
     if record.is_none_or(|record| record.get(UNIT) != unit.name_any()) {
-        set_instance(state, &unit, None).await?;
-        return Err(Error::OperationInProgress);
+        set_instance(parts, &unit, None).await?;
+        return Err(records::Error::InProgress.into());
     }
     let requested = Instance { attempt: known.attempt, restart: known.restart, ..instance.clone() };
-    if *known == requested { Ok(unit) } else { Err(Error::InstanceIdReused) }
+    if *known == requested { Ok(unit) } else { Err(Error::IdReused) }
 }
 
 /// Sets the desired instance of a unit. `None` if the unit has changed since it was read.
 async fn set_instance(
-    state: &AppState,
+    parts: &Parts,
     unit: &GpuUnit,
     instance: Option<&Instance>,
 ) -> Result<Option<GpuUnit>, Error> {
     let body: Value =
         json!({"metadata": {"resourceVersion": unit.resource_version()}, "spec": {"instance": instance}});
     let params = PatchParams { field_manager: Some(names::MANAGER_GPU.to_owned()), ..PatchParams::default() };
-    match state.units_api().patch(&unit.name_any(), &params, &Patch::Merge(&body)).await {
+    match parts.units_api.patch(&unit.name_any(), &params, &Patch::Merge(&body)).await {
         Ok(unit) => Ok(Some(unit)),
         Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(None),
-        Err(error) => Err(Error::of_write(error)),
+        Err(error) => Err(write::Error::from(error).into()),
     }
 }
 
 /// The units of the specification that hold a place and are idle, by name.
-fn idle_units(state: &AppState, spec: &str) -> Vec<Arc<GpuUnit>> {
-    let mut units = state.units().created_by_api(spec);
+fn idle_units(parts: &Parts, spec: &str) -> Vec<Arc<GpuUnit>> {
+    let mut units = parts.units.created_by_api(spec);
     units.retain(|unit| {
         let status = unit.status.as_ref();
         unit.metadata.deletion_timestamp.is_none()
