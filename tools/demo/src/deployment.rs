@@ -16,7 +16,7 @@ pub(super) struct Deployed {
     name: String,
 }
 
-/// Creates a volume, and lays the file of the model onto it.
+/// Creates a volume and deploys the file of the model to it.
 pub(super) async fn create(designer: &Api, model: &str, datacenter: &str) -> anyhow::Result<Deployed> {
     let volume = storage::create(designer, datacenter).await?;
     let path = format!("/v1/models/{model}/deployments");

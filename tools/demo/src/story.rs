@@ -140,8 +140,8 @@ pub(super) async fn play(access: &Access, steps: &mut Steps) -> anyhow::Result<(
         let lends = lending::pool(&admin).await?;
         // pods of other clusters do not reach the object store of this machine
         if lends.is_some() {
-            let lay = deployment::create(&designer, &model, &datacenter);
-            let deployed = steps.step("  lays the model onto a volume", lay).await?;
+            let deploying = deployment::create(&designer, &model, &datacenter);
+            let deployed = steps.step("  deploys the model to a volume", deploying).await?;
             let start = deployment::start(&designer, &deployed, &spec);
             let id = steps.step("  starts an instance with the volume", start).await?;
             let compared = deployment::compare(&designer, &deployed, &id);

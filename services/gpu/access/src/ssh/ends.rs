@@ -73,15 +73,15 @@ async fn check(app: &Parts, ssh: &Server) -> sqlx::Result<()> {
     };
     let open: Vec<OpenSession> = admitted.iter().map(session).collect();
     let mut tx = app.db.worker().await?;
-    let lost = store::lost(&mut tx, &open).await?;
+    let losses = store::lost(&mut tx, &open).await?;
     drop(tx);
-    for standing in lost {
-        let end = match standing {
-            store::Standing { has_key: false, .. } => End::KeyDeleted,
-            store::Standing { is_active: false, .. } => End::TenantNotActive,
-            store::Standing { .. } => End::InstanceNotRunning,
+    for lost in losses {
+        let end = match lost {
+            store::LostRight { has_key: false, .. } => End::KeyDeleted,
+            store::LostRight { is_active: false, .. } => End::TenantNotActive,
+            store::LostRight { .. } => End::InstanceNotRunning,
         };
-        if let Some(admitted) = admitted.iter().find(|admitted| admitted.id == standing.id) {
+        if let Some(admitted) = admitted.iter().find(|admitted| admitted.id == lost.id) {
             admitted.end.send_replace(Some(end));
         }
     }

@@ -151,19 +151,19 @@ pub(super) struct OpenSession {
 
 /// What a connection has lost: its key, the running instance or the active tenant.
 #[derive(Debug)]
-pub(super) struct Standing {
+pub(super) struct LostRight {
     pub(super) id: SshSessionId,
     pub(super) has_key: bool,
     pub(super) is_active: bool,
 }
 
 /// Returns the connections that have lost their key, their running instance or their active tenant.
-pub(super) async fn lost(conn: &mut PgConnection, open: &[OpenSession]) -> sqlx::Result<Vec<Standing>> {
+pub(super) async fn lost(conn: &mut PgConnection, open: &[OpenSession]) -> sqlx::Result<Vec<LostRight>> {
     let sessions: Vec<SshSessionId> = open.iter().map(|session| session.id).collect();
     let instances: Vec<InstanceId> = open.iter().map(|session| session.instance).collect();
     let keys: Vec<SshKeyId> = open.iter().map(|session| session.key).collect();
     sqlx::query_as!(
-        Standing,
+        LostRight,
         r#"select id as "id!: SshSessionId", has_key as "has_key!", is_active as "is_active!" from (
              select s.id, exists(select from ssh_keys k where k.id = s.key)
                      or exists(select from instance_ssh_keys k where k.id = s.key) as has_key,

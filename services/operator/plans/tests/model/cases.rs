@@ -4,15 +4,15 @@ use atelier_operator_plans::observation::Role;
 use jiff::SignedDuration;
 use proptest::prelude::*;
 
-use crate::events::{Event, Fate};
+use crate::events::{Behavior, Event};
 use crate::world::{World, node_name, unit_name};
 use crate::{NODES, PLACES, UNITS};
 
 fn events() -> impl Strategy<Value = Event> {
     let unit = 0..UNITS;
-    let fate = prop_oneof![6 => Just(Fate::Fine), 1 => Just(Fate::NoImage), 1 => Just(Fate::Crashes), 1 => Just(Fate::NeverReady)];
+    let behavior = prop_oneof![6 => Just(Behavior::Fine), 1 => Just(Behavior::NoImage), 1 => Just(Behavior::Crashes), 1 => Just(Behavior::NeverReady)];
     prop_oneof![
-        4 => (unit.clone(), fate).prop_map(|(n, fate)| Event::Start(n, fate)),
+        4 => (unit.clone(), behavior).prop_map(|(n, behavior)| Event::Start(n, behavior)),
         2 => unit.clone().prop_map(Event::Stop),
         2 => unit.clone().prop_map(Event::Restart),
         12 => (unit.clone(), 0..8_usize).prop_map(|(n, writes)| Event::Reconcile(n, writes)),
@@ -58,7 +58,7 @@ proptest! {
 fn nothing_is_written_when_nothing_changed() {
     for dra in [false, true] {
         let mut world = World::new(dra);
-        world.event(&Event::Start(0, Fate::Fine));
+        world.event(&Event::Start(0, Behavior::Fine));
         world.settle();
         world.check_settled();
         world.now += SignedDuration::from_hours(10);
@@ -98,13 +98,13 @@ impl World {
 fn a_guard_for_another_node_is_in_nobodys_way() {
     let mut world = World::new(false);
     for event in [
-        Event::Start(0, Fate::Fine),
+        Event::Start(0, Behavior::Fine),
         Event::Reconcile(2, 2),
         Event::Schedule,
         Event::Cordon(0, true),
         Event::Reconcile(2, 1),
         Event::Schedule,
-        Event::Start(2, Fate::Fine),
+        Event::Start(2, Behavior::Fine),
         Event::Reconcile(2, 1),
     ] {
         world.event(&event);
@@ -118,7 +118,7 @@ fn a_guard_for_another_node_is_in_nobodys_way() {
 #[test]
 fn an_instance_deleted_on_a_lost_node_starts_elsewhere() {
     let mut world = World::new(false);
-    world.event(&Event::Start(0, Fate::Fine));
+    world.event(&Event::Start(0, Behavior::Fine));
     world.settle();
     let at = world.pods.iter().find(|pod| pod.role == Role::Instance).unwrap().clone();
     let node = (0..NODES).find(|n| at.node == Some(node_name(*n))).unwrap();
@@ -153,7 +153,7 @@ fn a_start_and_a_stop_survive_the_deletion_of_the_claim_at_any_step() {
         for (by_force, stop) in [(false, false), (false, true), (true, false), (true, true)] {
             let mut world = World::new(true);
             world.settle();
-            world.event(&Event::Start(0, Fate::Fine));
+            world.event(&Event::Start(0, Behavior::Fine));
             if stop {
                 world.settle();
                 world.event(&Event::Stop(0));
@@ -171,7 +171,7 @@ fn a_start_and_a_stop_survive_the_deletion_of_the_claim_at_any_step() {
 #[test]
 fn a_free_place_is_taken_back_without_the_scheduler() {
     let mut world = World::new(false);
-    world.event(&Event::Start(0, Fate::Fine));
+    world.event(&Event::Start(0, Behavior::Fine));
     world.settle();
     world.event(&Event::Stop(0));
     world.reconcile(0, usize::MAX);
@@ -199,7 +199,7 @@ fn a_thief_gets_no_place_when_the_scheduler_lists_again_at_any_step() {
         let mut world = World::new(dra);
         world.settle();
         let stolen = world.fill();
-        world.event(&Event::Start(0, Fate::Fine));
+        world.event(&Event::Start(0, Behavior::Fine));
         for turn in 0..28 {
             if turn == 14 {
                 world.settle_around_thieves();
@@ -232,7 +232,7 @@ fn a_thief_gets_no_place_in_a_cycle_around_the_writes() {
         let mut world = World::new(dra);
         world.settle();
         let stolen = world.fill();
-        world.event(&Event::Start(0, Fate::Fine));
+        world.event(&Event::Start(0, Behavior::Fine));
         for turn in 0..24 {
             if turn == 12 {
                 world.settle_around_thieves();
@@ -257,7 +257,7 @@ fn a_thief_gets_no_place_at_any_step_of_a_start_or_a_stop() {
         let mut world = World::new(dra);
         world.settle();
         let stolen = world.fill();
-        world.event(&Event::Start(0, Fate::Fine));
+        world.event(&Event::Start(0, Behavior::Fine));
         for turn in 0..12 {
             if turn == 6 {
                 world.event(&Event::Stop(0));

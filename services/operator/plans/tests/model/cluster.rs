@@ -3,7 +3,7 @@
 use atelier_operator_plans::observation::{ContainerExit, ObservedPod, Phase, Role, StatusReason};
 use jiff::Timestamp;
 
-use crate::events::Fate;
+use crate::events::Behavior;
 use crate::world::{World, unit_name};
 use crate::{PLACES, UNITS};
 
@@ -180,26 +180,26 @@ impl World {
                 }
                 continue;
             }
-            let fate = if pod.role == Role::Placeholder { Fate::Fine } else { self.fates[n] };
-            match fate {
-                Fate::NoImage => {
+            let behavior = if pod.role == Role::Placeholder { Behavior::Fine } else { self.behaviors[n] };
+            match behavior {
+                Behavior::NoImage => {
                     pod.waiting = Some(StatusReason {
                         reason: "ErrImagePull".to_owned(),
                         message: "no such image".to_owned(),
                     });
                 }
-                Fate::Crashes => {
+                Behavior::Crashes => {
                     pod.phase = Phase::Running;
                     pod.restarts += 1;
                     pod.waiting =
                         Some(StatusReason { reason: "CrashLoopBackOff".to_owned(), message: String::new() });
                     pod.exit = Some(ContainerExit { code: 1, reason: "Error".to_owned(), at: Some(now) });
                 }
-                Fate::NeverReady | Fate::Fine if pod.phase == Phase::Pending => {
+                Behavior::NeverReady | Behavior::Fine if pod.phase == Phase::Pending => {
                     pod.phase = Phase::Running;
                     pod.container_running = true;
                 }
-                Fate::Fine if !pod.ready => {
+                Behavior::Fine if !pod.ready => {
                     pod.container_running = true;
                     pod.container_ended = false;
                     pod.ready = true;

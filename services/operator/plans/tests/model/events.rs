@@ -11,7 +11,7 @@ use crate::world::{World, node_name, unit_name};
 
 /// How an instance behaves.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Fate {
+pub(crate) enum Behavior {
     Fine,
     NoImage,
     Crashes,
@@ -21,7 +21,7 @@ pub(crate) enum Fate {
 /// One event.
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
-    Start(usize, Fate),
+    Start(usize, Behavior),
     Stop(usize),
     Restart(usize),
     /// The operator reconciles the unit and is killed after this number of writes.
@@ -66,13 +66,13 @@ impl World {
     pub(crate) fn event(&mut self, event: &Event) {
         let now = self.now;
         match event {
-            Event::Start(n, fate) => {
+            Event::Start(n, behavior) => {
                 let idle = self.units[*n].as_ref().is_some_and(|unit| {
                     unit.spec.instance.is_none()
                         && unit.status.as_ref().is_none_or(|status| status.instance.is_none())
                 });
                 if idle {
-                    self.fates[*n] = *fate;
+                    self.behaviors[*n] = *behavior;
                     let attempt = now.as_second();
                     let n = *n;
                     self.change_spec(n, |unit| {

@@ -13,7 +13,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use crate::claims::Claim;
-use crate::events::Fate;
+use crate::events::Behavior;
 use crate::{NODES, PLACES, UNITS};
 
 /// A cluster with one operator.
@@ -23,7 +23,7 @@ pub(crate) struct World {
     pub(crate) claims: Vec<Claim>,
     pub(crate) now: Timestamp,
     pub(crate) units: Vec<Option<GpuUnit>>,
-    pub(crate) fates: Vec<Fate>,
+    pub(crate) behaviors: Vec<Behavior>,
     pub(crate) pods: Vec<ObservedPod>,
     /// The pods as the scheduler knows them.
     pub(crate) seen_pods: Vec<ObservedPod>,
@@ -83,7 +83,7 @@ impl World {
             claims: Vec::new(),
             now,
             units: (0..UNITS).map(unit).collect(),
-            fates: vec![Fate::Fine; UNITS],
+            behaviors: vec![Behavior::Fine; UNITS],
             pods: Vec::new(),
             seen_pods: Vec::new(),
             scheduler_lost_at: None,
