@@ -25,7 +25,7 @@ const KEPT: SignedDuration = SignedDuration::from_hours(7 * 24);
 /// Time between two deletions of old records.
 const PERIOD: Duration = Duration::from_secs(60 * 60);
 
-/// Why there is no record.
+/// Why a record is not read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Another call with the same id is in progress.
