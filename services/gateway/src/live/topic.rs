@@ -78,7 +78,7 @@ impl FromStr for Topic {
     }
 }
 
-/// A service with a stream of events.
+/// A service with a stream of events. Positions name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Source {
     Gpu,
@@ -126,6 +126,21 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn each_service_with_events_is_a_source() {
+        let services = Services::new(|_| "http://127.0.0.1:1".parse().unwrap());
+        let mut sources: Vec<_> =
+            Source::ALL.iter().map(|one| (one.name(), one.address(&services).1.to_owned())).collect();
+        sources.sort_unstable();
+        let mut listed: Vec<_> = platform::routed()
+            .flat_map(|service| service.collections().into_iter().map(|one| (&*service.name, one)))
+            .filter(|(_, collection)| collection.ends_with("events"))
+            .map(|(name, collection)| (name, format!("/v1/{collection}")))
+            .collect();
+        listed.sort_unstable();
+        assert_eq!(sources, listed, "the collections of events in platform.toml");
+    }
 
     #[test]
     fn each_topic_has_one_name_and_a_source() {

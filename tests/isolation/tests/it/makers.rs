@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use sqlx::Row;
 use testkit::{Client, TestDb, eventually};
 
-use crate::support::{Person, Platform, SCHEMAS, ssh_key};
+use crate::support::{Person, Platform, documents, schemas, ssh_key};
 
 /// Columns that say what opens something, or whose content is not for people.
 const OPENS: &str =
@@ -147,20 +147,13 @@ const NOT_LISTED: [(&str, &str); 27] = [
 #[tokio::test]
 async fn each_table_of_what_opens_something_has_a_maker() {
     let db = TestDb::new();
-    db.create_with(&[
-        (atelier_identity::NAME, &atelier_identity::MIGRATIONS),
-        (atelier_stock::NAME, &atelier_stock::MIGRATIONS),
-        (atelier_storage::NAME, &atelier_storage::MIGRATIONS),
-        (atelier_gpu::NAME, &atelier_gpu::MIGRATIONS),
-        (atelier_jobs::NAME, &atelier_jobs::MIGRATIONS),
-    ])
-    .await;
+    db.create_with(&atelier_admin::schemas::all()).await;
     let columns = "select table_schema || '.' || table_name as name, array_agg(column_name::text) as columns,
                           bool_or(data_type = 'bytea' or column_name ~ $2) as opens
                    from information_schema.columns join information_schema.tables using (table_schema, table_name)
                    where table_schema = any($1) and table_type = 'BASE TABLE' and table_name <> '_sqlx_migrations'
                    group by 1 order by 1";
-    let columns = sqlx::query(columns).bind(SCHEMAS.as_slice()).bind(OPENS);
+    let columns = sqlx::query(columns).bind(schemas()).bind(OPENS);
     let rows = columns.fetch_all(&mut db.admin().await).await.unwrap();
     let mut known: BTreeSet<&str> = NOT_MADE.iter().map(|(table, _)| *table).collect();
     let mut faults = Vec::new();
@@ -228,14 +221,7 @@ fn answered<'d>(document: &'d Value, operation: &'d Value) -> BTreeMap<&'d str, 
 
 #[test]
 fn each_creation_of_what_opens_something_is_listed_with_its_maker() {
-    let documents = [
-        serde_json::to_value(atelier_identity::openapi()),
-        serde_json::to_value(atelier_stock::openapi()),
-        serde_json::to_value(atelier_gpu::openapi()),
-        serde_json::to_value(atelier_storage::openapi()),
-        serde_json::to_value(atelier_jobs::openapi()),
-    ]
-    .map(Result::unwrap);
+    let documents: Vec<_> = documents().map(|(_, document)| document).collect();
     let mut faults = Vec::new();
     let mut reasons: BTreeSet<&str> = NOT_LISTED.iter().map(|(operation, _)| *operation).collect();
     let mut lists = BTreeMap::new();

@@ -35,7 +35,7 @@ const OF_OTHER_PROGRAMS: [&str; 6] = [
 ];
 
 /// Operations that only stream, without an id and without an end. Whose events they show is tested in the gateway and the services.
-const STREAMS: [&str; 3] = ["follow_all", "follow_storage_events", "follow_stock_events"];
+pub(crate) const STREAMS: [&str; 3] = ["follow_all", "follow_storage_events", "follow_stock_events"];
 
 /// Which units are free depends on what instances claim. The effect is shown in the tests of the stock service.
 const OF_FREE_UNITS: &str = "remove_stock_unit";

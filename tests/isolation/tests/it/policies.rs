@@ -1,6 +1,6 @@
 //! Row-level security, as the catalogue of Postgres states it.
 
-use crate::support::{Rows, SCHEMAS};
+use crate::support::{Rows, schemas};
 use sqlx::{PgConnection, Row};
 
 /// Tables that name tenants or users and are open to all requests, each with the reason.
@@ -70,7 +70,7 @@ pub(crate) async fn faults(conn: &mut PgConnection, rows: &Rows) -> Vec<String> 
                       has_any_column_privilege(format('atelier_%s_app', n.nspname), c.oid, 'select, update')
                   from pg_class c join pg_namespace n on n.oid = c.relnamespace
                   where n.nspname = any($1) and c.relkind = 'r'";
-    for table in sqlx::query(tables).bind(SCHEMAS.as_slice()).fetch_all(&mut *conn).await.unwrap() {
+    for table in sqlx::query(tables).bind(schemas()).fetch_all(&mut *conn).await.unwrap() {
         let name: String = table.get(0);
         let (is_forced, has_column, is_used): (bool, bool, bool) = (table.get(1), table.get(2), table.get(3));
         let names_tenants = has_column || rows.get(&name).is_some_and(|rows| !rows.is_empty());
@@ -83,7 +83,7 @@ pub(crate) async fn faults(conn: &mut PgConnection, rows: &Rows) -> Vec<String> 
         "select format('%I.%I', schemaname, tablename), policyname::text, permissive, roles::text, qual,
                         with_check, schemaname::text from pg_policies
                     where schemaname = any($1)";
-    for policy in sqlx::query(policies).bind(SCHEMAS.as_slice()).fetch_all(&mut *conn).await.unwrap() {
+    for policy in sqlx::query(policies).bind(schemas()).fetch_all(&mut *conn).await.unwrap() {
         let text = |n: usize| policy.get::<Option<String>, _>(n).unwrap_or_default();
         let (name, roles, schema) = (format!("{} on {}", text(1), text(0)), text(3), text(6));
         if [format!("{{atelier_{schema}_worker}}"), format!("{{atelier_{schema}_owner}}")].contains(&roles) {

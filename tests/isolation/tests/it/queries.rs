@@ -7,7 +7,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use crate::support::{Platform, SCHEMAS, Tenant, fill, predicates, rows_in, rows_of, two_tenants};
+use crate::support::{Platform, Tenant, fill, predicates, rows_in, rows_of, schemas, two_tenants};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row, ValueRef, error::DatabaseError};
@@ -286,7 +286,7 @@ async fn without_a_tenant_predicate_row_level_security_still_hides_other_tenants
     for (sql, types) in statements() {
         let found = predicates(&sql);
         let mut is_known = found.is_empty();
-        for schema in SCHEMAS {
+        for schema in schemas() {
             if found.is_empty() || !both_conn.prepare(schema, &sql, &types).await {
                 continue;
             }

@@ -1,24 +1,18 @@
 //! Calls between services: each internal operation accepts the services that may call it, and verifies the user in whose
 //! request they call as it would verify a caller.
 
-use crate::support::{Platform, two_tenants};
+use crate::support::{Platform, documents, two_tenants};
 use auth::{Subject, internal_rule};
 use reqwest::Method;
-use serde_json::{Value, json};
+use serde_json::Value;
 use testkit::{Client, SERVICE_TOKEN};
 
 use crate::tokens::revoked;
 
 /// The internal operations of all services, with a client of the service. Ids in paths name nothing.
 fn operations(platform: &Platform) -> Vec<(Client, Method, String)> {
-    let documents = [
-        (atelier_identity::NAME, json!(atelier_identity::openapi())),
-        (atelier_stock::NAME, json!(atelier_stock::openapi())),
-        (atelier_gpu::NAME, json!(atelier_gpu::openapi())),
-        (atelier_storage::NAME, json!(atelier_storage::openapi())),
-    ];
     let mut operations = Vec::new();
-    for (name, document) in documents {
+    for (name, document) in documents() {
         let client = &platform.services.iter().find(|service| service.name == name).unwrap().client;
         for (path, item) in document["paths"].as_object().unwrap() {
             if !path.starts_with("/internal/") {

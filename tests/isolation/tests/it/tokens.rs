@@ -1,10 +1,14 @@
 //! Tokens: no operation accepts one that is not valid, or whose role is too low.
 
-use crate::support::{
-    Answer, Caller, Operation, Person, Platform, Right, Tenant, changes, operations, rows_of, send,
-    two_tenants,
+use crate::{
+    matrix::STREAMS,
+    support::{
+        Answer, Caller, Operation, Person, Platform, Right, Service, Tenant, changes, operations, rows_of,
+        send, two_tenants,
+    },
 };
 use futures::{StreamExt, stream};
+use reqwest::Method;
 use testkit::{Client, SERVICE_TOKEN, eventually};
 
 /// Requests in progress at a time.
@@ -24,6 +28,17 @@ fn is_problem(answer: &Answer, status: u16, slug: &str) -> bool {
         && answer.body.contains(&format!("/problems/{slug}\""))
 }
 
+/// The path of an operation of the service that reads without an id, with a token of a member.
+fn read<'o>(operations: &'o [Operation], service: &Service) -> &'o str {
+    let is_read = |one: &&Operation| {
+        let is_plain = one.required.is_empty() && one.texts.is_empty() && !STREAMS.contains(&one.id.as_str());
+        one.method == Method::GET && one.needs_token && is_plain && Right::of(one) != Right::Admin
+    };
+    let mut of_service = operations.iter().filter(|one| service.has(&one.path));
+    let found = of_service.find(is_read);
+    &found.unwrap_or_else(|| panic!("{} has no operation that reads without an id", service.name)).path
+}
+
 /// Tokens that were valid and no longer are: of a session that has ended, of a member who was removed, of a user who
 /// was disabled.
 pub(crate) async fn revoked(platform: &Platform, tenant: &Tenant) -> Vec<(&'static str, String)> {
@@ -37,15 +52,9 @@ pub(crate) async fn revoked(platform: &Platform, tenant: &Tenant) -> Vec<(&'stat
     let _ = platform.admin.patch(&format!("/v1/users/{}", disabled.id), "*", disable).await.expect(200);
     let tokens =
         vec![("signed out", ended), ("removed from the tenant", removed.token), ("disabled", disabled.token)];
-    let known = [
-        ("identity", "/v1/me"),
-        ("stock", "/v1/stock"),
-        ("gpu", "/v1/quota"),
-        ("storage", "/v1/storages"),
-        ("jobs", "/v1/jobs"),
-    ];
-    for (service, path) in known {
-        let service = platform.services.iter().find(|one| one.name == service).unwrap();
+    let known = operations(platform.document().await);
+    for service in &platform.services {
+        let path = read(&known, service);
         for ((name, token), client) in
             tokens.iter().flat_map(|one| [(one, &service.client), (one, &platform.gateway)])
         {

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use reqwest::Method;
 use serde_json::Value;
 
+use super::schemas;
+
 /// Where a request has an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Place {
@@ -49,6 +51,15 @@ pub(crate) struct Operation {
     /// Whether the response may be `101 Switching Protocols`.
     pub(crate) upgrades: bool,
     document: Arc<Value>,
+}
+
+/// The committed OpenAPI documents of the services with a schema, internal operations included (`cargo xtask openapi`).
+pub(crate) fn documents() -> impl Iterator<Item = (&'static str, Value)> {
+    schemas().into_iter().map(|service| {
+        let file = format!("{}/../../openapi/{service}.json", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{file}: {error}"));
+        (service, serde_json::from_str(&text).unwrap())
+    })
 }
 
 /// Returns the operations of a document, in its order.

@@ -27,7 +27,7 @@ use service::{Process, TelemetryConfig};
 use testkit::{Client, Collector, Response, TestDb, callers, eventually, service_token};
 use tokio::net::TcpListener;
 
-use super::Forge;
+use super::{Forge, schemas};
 
 /// The password of all users.
 pub(crate) const PASSWORD: &str = "correct horse battery";
@@ -86,14 +86,7 @@ impl Platform {
     }
 
     async fn with(db: Arc<TestDb>, telemetry: Option<TelemetryConfig>) -> Self {
-        db.create_with(&[
-            (atelier_identity::NAME, &atelier_identity::MIGRATIONS),
-            (atelier_stock::NAME, &atelier_stock::MIGRATIONS),
-            (atelier_storage::NAME, &atelier_storage::MIGRATIONS),
-            (atelier_gpu::NAME, &atelier_gpu::MIGRATIONS),
-            (atelier_jobs::NAME, &atelier_jobs::MIGRATIONS),
-        ])
-        .await;
+        db.create_with(&atelier_admin::schemas::all()).await;
         let folder = tempfile::tempdir().unwrap();
         let cluster = devcluster::Cluster::start(cluster_config(folder.path())).await.unwrap();
         let clusters = clusters(&cluster);
@@ -215,6 +208,8 @@ impl Platform {
         };
         let auth = auth("gateway");
         let services = vec![identity, stock, gpu, storage, jobs];
+        let started: Vec<_> = services.iter().map(|service| service.name).collect();
+        assert_eq!(started, schemas(), "the services that are started here, and those of platform.toml");
         let gateway = start_gateway(&services, auth, telemetry).await;
         let admin = gateway.token(sign_in_administrator(&gateway).await.str("access_token"));
         let forge = Forge::new(&db, &encryption_keys()).await;
@@ -252,7 +247,7 @@ impl Platform {
     /// The service with this path template; the gateway if it answers the path itself.
     #[must_use]
     pub(crate) fn service_of(&self, path: &str) -> &Client {
-        let service = self.services.iter().find(|service| service.paths.iter().any(|known| known == path));
+        let service = self.services.iter().find(|service| service.has(path));
         service.map_or(&self.gateway, |service| &service.client)
     }
 
@@ -303,6 +298,12 @@ impl Platform {
 impl Service {
     async fn start(name: &'static str, router: Router, document: &impl serde::Serialize) -> Self {
         Self { name, client: Client::new(&testkit::serve(router).await), paths: paths(document) }
+    }
+
+    /// Whether it has this path template.
+    #[must_use]
+    pub(crate) fn has(&self, path: &str) -> bool {
+        self.paths.iter().any(|known| known == path)
     }
 
     /// The service, as the service `caller` calls it.

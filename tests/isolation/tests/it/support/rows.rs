@@ -6,9 +6,6 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use testkit::TestDb;
 use uuid::Uuid;
 
-/// The services with a schema.
-pub(crate) const SCHEMAS: [&str; 5] = ["identity", "stock", "gpu", "storage", "jobs"];
-
 /// Columns that change without a request: leases and schedules of workers, and what they measure.
 const VOLATILE: [&str; 15] = [
     "lease_owner",
@@ -44,6 +41,13 @@ const MEASURED: [&str; 11] = [
     "webhook_deliveries",
 ];
 
+/// The services with a schema.
+pub(crate) fn schemas() -> Vec<&'static str> {
+    let schemas: Vec<_> = platform::stateful().map(|service| service.name.as_str()).collect();
+    assert!(!schemas.is_empty(), "no service of platform.toml has a schema");
+    schemas
+}
+
 /// Rows by table.
 pub(crate) type Rows = BTreeMap<String, Vec<String>>;
 
@@ -69,7 +73,7 @@ pub(crate) async fn rows_in(db: &TestDb, ids: &[Uuid], except: &[&str]) -> Rows 
     let tables = "select format('%I.%I', table_schema, table_name) from information_schema.tables
                   where table_schema = any($2) and table_type = 'BASE TABLE' and table_name <> all($1)";
     let tables: Vec<String> =
-        sqlx::query_scalar(tables).bind(except).bind(SCHEMAS.as_slice()).fetch_all(&mut conn).await.unwrap();
+        sqlx::query_scalar(tables).bind(except).bind(schemas()).fetch_all(&mut conn).await.unwrap();
     let forms: Vec<String> =
         ids.iter().flat_map(|id| [id.hyphenated().to_string(), id.simple().to_string()]).collect();
     let mut rows = Rows::new();
@@ -88,7 +92,9 @@ pub(crate) async fn rows_in(db: &TestDb, ids: &[Uuid], except: &[&str]) -> Rows 
 /// How many entries the audit logs of all services have.
 pub(crate) async fn audited(db: &TestDb) -> i64 {
     let mut conn = db.admin().await;
-    let counts = SCHEMAS.map(|schema| format!("(select count(*) from {schema}.audit_entries)"));
+    let counts: Vec<_> = platform::audit_logs()
+        .map(|(service, _)| format!("(select count(*) from {service}.audit_entries)"))
+        .collect();
     let entries = format!("select {}", counts.join(" + "));
     let entries = sqlx::query_scalar(AssertSqlSafe(entries)).fetch_one(&mut conn).await.unwrap();
     conn.close().await.unwrap();
