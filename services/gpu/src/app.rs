@@ -251,7 +251,7 @@ impl App {
     /// Returns the routes, with health, metrics and the front's layers.
     pub fn router(&self) -> Router {
         let (db, verifier) = (self.state.db.clone(), self.state.auth.verifier.clone());
-        // a cluster that does not answer does not make the service unready: it still serves everything else
+        // an unreachable cluster does not make the service unready, as it still serves everything else
         let ready = move || {
             let (db, revocations) = (db.clone(), verifier.revocations().ready());
             async move {

@@ -1,22 +1,22 @@
 //! The gpu service: the catalogue of services and tenants' GPU instances, from order to deletion.
 //!
-//! Rooms of the house, crates below `services/gpu`. Each imports only those before it, and none imports
-//! `access` or `observe`:
+//! Crates below `services/gpu`. Each imports only those before it, and none imports `access` or `observe`:
 //! - `core`: the rules, without SQL, HTTP or clusters;
 //! - `clusters`: the Kubernetes clusters; the statuses of their `GpuUnit`s are the actual state;
 //! - `instances`: the rows of instances, what happened to them and what they cost;
 //! - `keys`: public keys that open instances; `usage`: what tenants have used and may use;
-//! - `orders`: what is asked of instances, and its execution;
-//! - `routes`: how instances are reached from outside: what the gateway asks, tickets, share links;
-//! - `access`: terminals and SSH; `observe`: logs, metrics and idle instances. Nothing stands on them but this crate.
+//! - `orders`: orders of instances, and their execution;
+//! - `routes`: how instances are reached from outside: calls of the gateway, tickets, share links;
+//! - `access`: terminals and SSH; `observe`: logs, metrics and idle instances. Only this crate depends on
+//!   them.
 //!
 //! This crate wires them, and has the slices that need several of them (`tests/structure` checks that they import each other in no
 //! circle):
 //! - `tenant`: what the suspension or end of a tenant means for its instances; `maker`: what ends with the rights of its maker;
-//! - `audit_log`: the audit log over HTTP; `housekeeping`: deletes what is too old; `config`: the parts of all rooms;
+//! - `audit_log`: the audit log over HTTP; `housekeeping`: deletes what is too old; `config`: the parts of all crates;
 //! - [`app`] wires the service.
 //!
-//! Nothing may enter that can stand in a room: this crate is built again with each of them.
+//! Nothing may enter that fits into one of the crates: this crate is rebuilt with each of them.
 
 mod app;
 mod audit_log;

@@ -1,7 +1,8 @@
 //! Access to running instances: terminals over WebSockets, and SSH with SFTP and forwarded ports.
 //!
-//! Only the top of the service stands on this crate, so that a change here is built in seconds: what others need of keys is in `keys`,
-//! of instances in `instances`. Nothing may enter that records what an instance is to become.
+//! Only the service's top crate depends on this one, so that a change here builds in seconds: what others
+//! need of keys is in `keys`, of instances in `instances`. Nothing may enter that changes the desired state
+//! of an instance.
 //!
 //! - `terminal`: a command with a terminal in the instance's container; `ssh`: the SSH endpoint of all instances;
 //! - `app`: what the routes need.

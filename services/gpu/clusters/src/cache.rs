@@ -51,7 +51,8 @@ impl Cache {
         before
     }
 
-    /// Returns whether the unit's spec names no instance. Otherwise the instance is among the next [`Self::vacated`] of it.
+    /// Returns whether the unit's spec names no instance. Otherwise [`Self::vacated`] returns the instance
+    /// once that is so.
     pub(super) fn is_vacated(&mut self, name: &str, instance: InstanceId) -> bool {
         let is_vacated = self.units.get(name).is_none_or(|unit| unit.desired.is_none());
         if !is_vacated {

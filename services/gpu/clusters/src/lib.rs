@@ -1,7 +1,8 @@
 //! The clusters in which instances run: observations of their units (by watch), and the calls that this service
 //! makes. It writes `spec.instance` of a `GpuUnit`, and the Secrets of pods. Knows units, not the service's instances.
 //!
-//! No SQL, no HTTP of this service and no rule of instances may enter: what is read here is what a cluster says.
+//! No SQL, no HTTP of this service and no rule of instances may enter: this crate reads only what a cluster
+//! reports.
 //!
 //! Slices, each of which imports only those before it:
 //! - `observed`: a `GpuUnit` as the rules see it; `cache`: the newest version of each unit; `watch`: keeps the cache current, and

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use crds::{GpuUnit, GpuUnitStatus, Quantity, Run, names};
 use gpu_core::unit::{Condition, DesiredInstance, Unit};
 
-/// What concerns instances of a `GpuUnit`.
+/// Returns the parts of a `GpuUnit` that concern instances.
 pub(crate) fn observed(unit: GpuUnit) -> Unit {
     let status = unit.status.unwrap_or_default();
     let tenant_code = condition(&status, names::CONDITION_TENANT_CODE);

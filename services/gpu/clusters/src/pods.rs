@@ -132,7 +132,7 @@ impl Cluster {
         let mut opening = Box::pin(async move { pods.log_stream(&name, &params).await });
         let opened = match tokio::time::timeout(OPEN, &mut opening).await {
             Ok(opened) => Some(Box::pin(opened?)),
-            // the cluster begins its answer with the first line, for which one may have to wait
+            // the cluster begins its answer with the first line, which may come late
             Err(_) if part.follow => None,
             Err(elapsed) => return Err(kube::Error::Service(elapsed.into()).into()),
         };

@@ -1,5 +1,5 @@
-//! Secrets in the namespaces of pods: written by server-side apply as this service's field manager, deleted by name,
-//! never read. Values are in no answer of the cluster, and so in no error.
+//! Secrets in the namespaces of pods: written by server-side apply as this service's field manager, deleted
+//! by name, never read. The cluster's answers contain no values, so errors contain none either.
 
 use std::collections::BTreeMap;
 

@@ -71,7 +71,7 @@ pub struct Forward(SplitSink<Socket, Message>);
 /// The reading side of a connection to a port.
 pub struct Forwarded {
     stream: SplitStream<Socket>,
-    /// Whether the first frame of each channel has come, which is the port.
+    /// Whether the first frame of each channel, which carries the port, has arrived.
     begun: [bool; 2],
 }
 
@@ -100,8 +100,8 @@ impl Cluster {
     /// Connects to a port of the pod, on its `localhost`.
     ///
     /// # Errors
-    /// If the pod does not run or the cluster does not answer. That nothing listens on the port is reported by
-    /// [`Forwarded::next`].
+    /// If the pod does not run or the cluster does not answer. [`Forwarded::next`] reports that nothing
+    /// listens on the port.
     pub async fn forward(&self, pod: &PodRef, port: u16) -> Result<(Forward, Forwarded), PodError> {
         let request = request(pod).portforward(pod.name(), &[port]);
         let connection = self.connect(request.map_err(kube::Error::BuildRequest)?).await?;

@@ -52,8 +52,8 @@ pub enum Finding {
     },
 }
 
-/// Compares the closed runs in a unit with the unit's history, in both directions. `open` are the runs that the meter has
-/// as going on: their ends are recorded by reconciles.
+/// Compares the closed runs in a unit with the unit's history, in both directions. `open` are the open runs
+/// of the meter; reconciles record their ends.
 #[must_use]
 pub fn compare(recorded: &[Recorded], open: &[(InstanceId, RunKey)], history: &[Reported]) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -66,7 +66,7 @@ pub fn compare(recorded: &[Recorded], open: &[(InstanceId, RunKey)], history: &[
             None => findings.push(Finding::Missed(reported)),
             Some(run) => {
                 let end = reported.run.ended_at;
-                // an end that was not observed is the latest that is possible
+                // an unobserved end is recorded as the latest possible one
                 let agrees = if reported.run.unseen { run.ended_at <= end } else { run.ended_at == end };
                 if !agrees {
                     findings.push(Finding::Differs {

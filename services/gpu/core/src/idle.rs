@@ -1,8 +1,8 @@
 //! Whether an instance is idle, and what follows. Pure.
 //!
-//! Idle time is only what was observed: a short time without an observation pauses it, a longer one begins it anew, and
-//! so does any use. An instance is stopped once it was idle for as long as is set, and the announcement for as long as
-//! is configured, up to a time for which all is known.
+//! Only observed time counts: a short gap in the observations pauses the idle time, a longer gap or any use
+//! restarts it. An instance is stopped once it has been idle for the time that is set and announced for the
+//! time that is configured, both up to a time for which everything is known.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -32,9 +32,9 @@ pub struct Load {
 pub struct Connections {
     /// The last time at which one was open.
     pub connected_at: Option<Timestamp>,
-    /// Up to when all of them are known; none if nothing is.
+    /// Time up to which all of them are known; none if nothing is known.
     pub known_to: Option<Timestamp>,
-    /// Up to when some are not known for good: a replica has disappeared.
+    /// Time up to which some remain unknown, because a replica has disappeared.
     pub lost_to: Option<Timestamp>,
 }
 
@@ -47,8 +47,8 @@ pub struct Reporter {
 }
 
 impl Connections {
-    /// What replicas have reported. A replica that is silent may carry connections for a while, of which nothing is
-    /// known; only a replica of the gateway that reports shows that connections are reported at all.
+    /// Summarizes the reports of replicas. A replica that is silent may still carry unknown connections for a
+    /// while. Only a reporting replica of the gateway shows that connections are reported at all.
     pub fn reported(
         connected_at: Option<Timestamp>,
         reporters: &[Reporter],
@@ -68,10 +68,10 @@ impl Connections {
     }
 }
 
-/// What was found up to a time.
+/// The findings up to a time.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Progress {
-    /// Up to when the use of CPU and GPU was read.
+    /// Time up to which the use of CPU and GPU was read.
     pub known_to: Option<Timestamp>,
     /// Since when the instance is idle, in whole seconds; none if it is not.
     pub idle_since: Option<Timestamp>,
@@ -108,7 +108,7 @@ impl Progress {
         *self = Self { known_to: self.known_to, ..Self::default() };
     }
 
-    /// Goes on to the end of what was measured. Returns what interrupted the idle time last.
+    /// Advances to the end of the measured loads. Returns what interrupted the idle time last.
     fn observe(
         &mut self,
         loads: &[Load],

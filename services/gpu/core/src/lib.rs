@@ -1,9 +1,9 @@
-//! The rules of the gpu service: values in, values out. What an instance is and what follows for it, what it costs, what a tenant may
-//! use and spend, which entries of the catalogue and which orders are valid.
+//! The rules of the gpu service: values in, values out. States and transitions of instances, their cost, what
+//! a tenant may use and spend, which entries of the catalogue and which orders are valid.
 //!
-//! Nothing may enter that does something: no database (`sqlx`), no HTTP (`axum`), no cluster (`kube`), not even below a library that this
-//! crate uses; no clock and no randomness but for ids. `tests/structure` checks it. How rows become these values is said at the stores, and
-//! which problem a caller gets, at the edge.
+//! No I/O may enter: no database (`sqlx`), no HTTP (`axum`), no cluster (`kube`), not even as a dependency of
+//! a library that this crate uses; no clock, and no randomness except for ids. `tests/structure` checks it.
+//! The stores turn rows into these values, and the HTTP layer maps errors to problems.
 //!
 //! Slices, each of which imports only those before it:
 //! - `word`: enumerations that are stored as text; `reason`, `ends`, `unit`, `claim`: why an instance is as it is, how runs and holds end,

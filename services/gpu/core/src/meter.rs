@@ -30,8 +30,8 @@ pub struct RunKey {
 }
 
 impl RunKey {
-    /// Returns the id of this run of the instance. It sorts by the second, then by the attempt. It is the same in a database
-    /// that was restored to a time before the run: no run is charged as two.
+    /// Returns the id of this run of the instance. It sorts by the second, then by the attempt. A database
+    /// that was restored to a time before the run computes the same id, so that no run is charged twice.
     #[must_use]
     pub fn id(self, instance: InstanceId) -> RunId {
         let since = self.since.duration_since(Timestamp::UNIX_EPOCH).unsigned_abs();
@@ -50,7 +50,8 @@ pub struct EndedRun {
     pub key: RunKey,
     /// When it ended, in whole seconds.
     pub ended_at: Timestamp,
-    /// Nobody observed the end: the run ended at `ended_at` at the latest, and is billed until it was last confirmed.
+    /// The end was not observed: the run ended at `ended_at` at the latest, and is billed until it was last
+    /// confirmed.
     pub unseen: bool,
     /// Why it ended.
     pub reason: EndReason,
@@ -88,7 +89,7 @@ pub enum Metering {
     CloseUnseen(RunKey),
     /// A stopped instance keeps its unit.
     OpenHold(RunKey),
-    /// It does not keep it any more.
+    /// It no longer keeps its unit.
     CloseHold(EndedHold),
 }
 

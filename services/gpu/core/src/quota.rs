@@ -53,8 +53,8 @@ impl Limits {
         }
     }
 
-    /// Returns the first limit that `used` and `added` exceed together. What adds nothing to a limit does not exceed it,
-    /// even if the limit was lowered below the use.
+    /// Returns the first limit that `used` and `added` exceed together. A request that adds nothing to a
+    /// limit does not exceed it, even if the limit is now below the use.
     pub fn exceeded(&self, used: &Use, added: &Use) -> Option<Exceeded> {
         let number = |limit: Limit, most: Option<u32>, used: i64, requested: i64| {
             let most = i64::from(most?);
@@ -123,13 +123,13 @@ pub enum Exceeded {
         "The tenant's quota of {limit} is {most}; {used} are in use, and {requested} more are requested."
     )]
     Number {
-        /// What is limited.
+        /// The limited resource.
         limit: Limit,
         /// The quota.
         most: i64,
-        /// What is in use.
+        /// The use.
         used: i64,
-        /// What is added.
+        /// The addition.
         requested: i64,
     },
     /// The price per hour.
@@ -141,7 +141,7 @@ pub enum Exceeded {
         most: Decimal,
         /// The cost of the running instances.
         used: Decimal,
-        /// What is added.
+        /// The addition.
         requested: Decimal,
         /// ISO 4217.
         currency: String,

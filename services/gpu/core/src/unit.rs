@@ -97,7 +97,7 @@ pub struct Condition<R> {
 pub struct Unit {
     /// Name of the `GpuUnit`.
     pub name: String,
-    /// Namespace of its own, in which its instance's pod is; that of the tenant if none.
+    /// Its own namespace, in which its instance's pod runs; if none, the pod runs in the tenant's.
     pub own_namespace: Option<String>,
     /// Version of the object.
     pub resource_version: String,
@@ -109,9 +109,9 @@ pub struct Unit {
     pub desired: Option<DesiredInstance>,
     /// State.
     pub state: UnitState,
-    /// Node on which it has its place.
+    /// Node of its place.
     pub node: Option<String>,
-    /// CPU cores that it reserves; none if the operator would not understand the number.
+    /// CPU cores that it reserves; none if the operator would not accept the number.
     pub cpu_cores: Option<f64>,
     /// Number of GPUs that it reserves.
     pub gpus: i64,
@@ -132,8 +132,8 @@ pub struct Unit {
 }
 
 impl Unit {
-    /// Returns whether this is a later version of the same object. Resource versions of one object grow as numbers
-    /// (guaranteed by Kubernetes 1.35); where they are no numbers, no version is later.
+    /// Returns whether this is a later version of the same object. Resource versions of one object grow as
+    /// numbers (guaranteed by Kubernetes 1.35); if they are not numbers, no version counts as later.
     #[must_use]
     pub fn newer_than(&self, other: &Self) -> bool {
         match (self.resource_version.parse::<u64>(), other.resource_version.parse::<u64>()) {
@@ -167,7 +167,8 @@ impl Unit {
             .filter_map(|name| InstanceId::from_k8s_name(name).ok())
     }
 
-    /// Returns whether the operator has seen that the instance is not desired here, and nothing of it is left.
+    /// Returns whether the operator has observed that the instance is not desired here, and nothing of it is
+    /// left.
     #[must_use]
     pub fn vacated_by(&self, name: &str) -> bool {
         self.desired.as_ref().is_none_or(|desired| desired.name != name)
@@ -175,8 +176,8 @@ impl Unit {
             && self.observed_generation.is_some_and(|observed| observed >= self.generation)
     }
 
-    /// Returns why the unit runs no code of tenants, in a sentence; none if it does. An operator that reports nothing has no
-    /// policy for it.
+    /// Returns why the unit does not run code of tenants, as a sentence; none if it does. An operator that
+    /// reports nothing has no policy for it.
     #[must_use]
     pub fn refuses_tenant_code(&self) -> Option<&str> {
         match &self.tenant_code {
@@ -201,7 +202,7 @@ impl Unit {
             || ready.is_some_and(|ready| ready.reason == Some(InstanceReason::NodeLost))
     }
 
-    /// Returns whether others have taken the place of this start, which waits for another one.
+    /// Returns whether other pods have taken the place of this start, which waits for another place.
     #[must_use]
     pub fn lost_place(&self, name: &str, attempt: i64) -> bool {
         let is_this_start = |present: &&InstanceStatus| present.id == name && present.attempt == attempt;
@@ -214,8 +215,8 @@ impl Unit {
             && self.held.as_ref().is_some_and(|held| !held.met)
     }
 
-    /// Returns whether a run of this start was lost with its node, and the unit has its place on another one than `node` by
-    /// now: the operator may be faster than whoever reads its reports.
+    /// Returns whether a run of this start was lost with its node, and the unit's place has since moved to
+    /// another node than `node`: the operator may be faster than the readers of its reports.
     #[must_use]
     pub fn moved_from_lost(&self, node: Option<&str>, name: &str, attempt: i64) -> bool {
         let lost = RunEndReason::NodeLost.as_str();
@@ -226,7 +227,8 @@ impl Unit {
         has_lost_run && node.is_some() && self.node.is_some() && self.node.as_deref() != node
     }
 
-    /// Returns whether this instance cannot keep the unit: its node is lost, or another instance is to run in it.
+    /// Returns whether this instance cannot keep the unit: its node is lost, or the unit is for another
+    /// instance.
     #[must_use]
     pub fn is_lost_to(&self, name: &str) -> bool {
         self.node_lost() || self.desired.as_ref().is_some_and(|desired| desired.name != name)

@@ -59,7 +59,7 @@ impl Latencies {
         Self(all)
     }
 
-    /// The latency that this share of all does not exceed.
+    /// Returns the latency that this share of all requests does not exceed.
     pub(crate) fn at(&self, share: f64) -> f64 {
         let last = self.0.len().saturating_sub(1);
         #[expect(

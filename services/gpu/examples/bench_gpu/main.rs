@@ -1,7 +1,7 @@
-//! `cargo xtask bench instances`: lists, reads, creations and reports of usage with many instances in Postgres and with few, and the time
-//! from a grant to the instance in its unit while thousands wait. The service is a process of its own; the stock
-//! service is a stand-in in this one, and so are the clients, which send at a fixed rate: a latency counts from the
-//! time at which its request was due.
+//! `cargo xtask bench instances`: lists, reads, creations and reports of usage with many instances in
+//! Postgres and with few, and the time from a grant to the instance in its unit while thousands wait. The
+//! service is a process of its own; the stock service is a stand-in in this one, and so are the clients,
+//! which send at a fixed rate: a latency is measured from the time at which its request was due.
 //!
 //! The last line is `instances: growth=… p99_ms=… wake_p99_ms=… memory_mib=…`: the largest ratio of the median of an
 //! operation with many instances to that with few, the p99 of list/get/create/usage with many, the p99 from a grant to the

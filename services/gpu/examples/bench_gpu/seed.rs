@@ -1,4 +1,4 @@
-//! What is in the database. One instance is ordered over HTTP; the others are copies of its row.
+//! The contents of the database. One instance is ordered over HTTP; the others are copies of its row.
 
 use auth::Role;
 use ids::{InstanceId, TenantId};
@@ -123,7 +123,7 @@ pub(crate) async fn queue(conn: &mut PgConnection, order: InstanceId, count: i64
     settle(conn).await;
 }
 
-/// Does the work that would disturb what is measured.
+/// Runs the maintenance that would disturb the measurement.
 async fn settle(conn: &mut PgConnection) {
     for table in ["instances", "operations", "runs", "usage_days"] {
         sqlx::raw_sql(AssertSqlSafe(format!("vacuum (analyze) gpu.{table}")))

@@ -1,4 +1,4 @@
-//! The service as a process of its own: this program, which is told what it serves and builds the configuration.
+//! The service as a process of its own: this program, which gets its addresses and builds the configuration.
 
 use std::{
     net::SocketAddr,
@@ -26,7 +26,7 @@ pub(crate) struct Service {
     pub(crate) issuer: String,
     /// Address of its database.
     pub(crate) database: String,
-    /// Address of the stock service, which answers instead of the storage service, too.
+    /// Address of the stock service, which also answers as the storage service.
     pub(crate) stock: String,
     pub(crate) kubeconfig: PathBuf,
 }
@@ -84,7 +84,7 @@ impl Service {
     }
 }
 
-/// Serves it until the process is to end.
+/// Serves until the process is terminated.
 pub(crate) async fn run(service: &str) {
     let service: Service = serde_json::from_str(service).unwrap();
     let process = service::Process::on_signal().unwrap();

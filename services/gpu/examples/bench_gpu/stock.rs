@@ -88,7 +88,7 @@ async fn gpu_spec(State(stock): State<Stock>, _: Caller, Path(_): Path<String>) 
     )
 }
 
-/// Nothing is known of the queue.
+/// Returns an empty queue.
 async fn entries(_: Caller) -> Json<Value> {
     Json(json!({ "items": [] }))
 }

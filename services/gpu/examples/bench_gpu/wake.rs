@@ -1,4 +1,4 @@
-//! From the grant of a unit to the instance in the unit's spec, while many others wait.
+//! The time from the grant of a unit to the instance in the unit's spec, while many others wait.
 
 use std::{path::Path, time::Instant};
 

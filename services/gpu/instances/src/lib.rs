@@ -1,8 +1,9 @@
-//! The rows of instances: with their orders and secrets, what happened to them and what they cost, and how their tenants see them. What an
-//! instance is, and what follows for it, is `core`.
+//! The rows of instances: with their orders and secrets, what happened to them and what they cost, and how
+//! their tenants see them. The rules of instances are in `core`.
 //!
-//! Nothing may enter that reaches into a running instance (`access`), observes it (`observe`) or decides over several of them
-//! (`usage`, `orders`): all of those stand on this crate, and are built again with it. No call of another service either.
+//! Nothing may enter that reaches into a running instance (`access`), observes it (`observe`) or decides over
+//! several of them (`usage`, `orders`): all of those depend on this crate, and are rebuilt with it. It calls
+//! no other service either.
 //!
 //! Slices, each of which imports only those before it:
 //! - `catalogue`: the services that users choose from; `operation`: long-running actions; `ticket`: secrets of addresses;

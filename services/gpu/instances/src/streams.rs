@@ -27,12 +27,12 @@ pub struct StreamsConfig {
 }
 
 impl StreamsConfig {
-    /// Returns how long a client may take nothing.
+    /// Returns how long a client may read nothing.
     pub fn slow_reader(&self) -> Duration {
         Duration::from_secs(self.slow_reader_seconds.max(1).into())
     }
 
-    /// Returns the time between two signs of life.
+    /// Returns the time between two heartbeats.
     pub fn heartbeat(&self) -> Duration {
         Duration::from_secs(self.heartbeat_seconds.max(1).into())
     }
@@ -73,7 +73,7 @@ impl TenantStreams {
     /// Counts a stream of the tenant until the result is dropped.
     ///
     /// # Errors
-    /// If the tenant has as many as it may have.
+    /// If the tenant has reached its limit.
     pub fn open(&self, tenant: TenantId, kind: StreamKind) -> Result<Open<(TenantId, StreamKind)>, Problem> {
         let limit = match kind {
             StreamKind::Log => self.config.logs_per_tenant,

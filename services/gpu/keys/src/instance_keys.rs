@@ -1,4 +1,4 @@
-//! `/v1/instances/{id}/ssh-keys`: keys that open one instance, as long as the user who added them may open it.
+//! `/v1/instances/{id}/ssh-keys`: keys that open one instance while the user who added them may open it.
 
 use api::{
     Checks, IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply,
@@ -33,7 +33,7 @@ where
         .routes(routes!(delete_instance_ssh_key))
 }
 
-/// Checks the keys that a new instance is to have.
+/// Checks the keys of a new instance.
 pub fn check_new_keys(checks: &mut Checks, pointer: &str, lines: &[String]) {
     checks.require(lines.len() <= MAX_NEW_KEYS, pointer, format!("must have at most {MAX_NEW_KEYS} entries"));
     for (index, line) in lines.iter().enumerate() {

@@ -59,12 +59,12 @@ pub fn fingerprint(key: &PublicKey) -> String {
     key.fingerprint(HashAlg::Sha256).to_string()
 }
 
-/// The user, or the instance, has the key.
+/// The user or the instance already has the key.
 pub(super) fn exists() -> Problem {
     Problem::new(ProblemType::SshKeyExists, "This key has been added before.")
 }
 
-/// The user, or the instance, has as many keys as it may have.
+/// The user or the instance has reached its limit of keys.
 pub(super) fn too_many(limit: i64) -> Problem {
     let detail = format!("There are already {limit} SSH keys, the maximum.");
     Problem::new(ProblemType::TooManySshKeys, detail).with("limit", limit)

@@ -1,7 +1,7 @@
 //! Public keys that open instances: those of users, and those of one instance.
 //!
-//! Who may open what with them, and the server that asks, are `access`: nothing of a connection may enter, so that orders can stand
-//! on this crate without it.
+//! Access checks and the SSH server are in `access`: nothing about connections may enter, so that orders can
+//! depend on this crate without it.
 //!
 //! Slices, each of which imports only those before it:
 //! - `key`: a public key in OpenSSH format; `store`: their SQL;

@@ -58,7 +58,7 @@ pub(super) async fn count_user_keys(conn: &mut PgConnection, user: UserId) -> sq
         .await
 }
 
-/// Adds a key to a user. None if the user has it.
+/// Adds a key to a user. None if the user already has it.
 pub(super) async fn insert_user_key(
     conn: &mut PgConnection,
     by: &Principal,
@@ -86,7 +86,7 @@ pub(super) async fn insert_user_key(
     .await
 }
 
-/// Deletes a user's key and tells the replicas. Returns false if there is none.
+/// Deletes a user's key and notifies the replicas. Returns false if there is none.
 pub(super) async fn delete_user_key(
     conn: &mut PgConnection,
     user: UserId,
@@ -130,7 +130,7 @@ pub(super) async fn count_instance_keys(conn: &mut PgConnection, instance: Insta
     .await
 }
 
-/// Adds a key to an instance. None if the instance has it.
+/// Adds a key to an instance. None if the instance already has it.
 pub(super) async fn insert_instance_key(
     conn: &mut PgConnection,
     (tenant, instance): (TenantId, InstanceId),
@@ -159,7 +159,7 @@ pub(super) async fn insert_instance_key(
     .await
 }
 
-/// Deletes an instance's key and tells the replicas. Returns false if there is none.
+/// Deletes an instance's key and notifies the replicas. Returns false if there is none.
 pub(super) async fn delete_instance_key(
     conn: &mut PgConnection,
     instance: InstanceId,
@@ -176,7 +176,7 @@ pub(super) async fn delete_instance_key(
     Ok(deleted.rows_affected() == 1)
 }
 
-/// Tells the replicas that keys were deleted.
+/// Notifies the replicas that keys were deleted.
 pub async fn notify(conn: &mut PgConnection) -> sqlx::Result<()> {
     sqlx::query!("select pg_notify($1, '')", CHANNEL).execute(conn).await.map(drop)
 }

@@ -1,7 +1,7 @@
 //! What is observed of instances: logs, live and kept in an object store; metrics; and whether they are idle.
 //!
-//! Only the top of the service stands on this crate, which takes the client of the object store with it. Nothing may enter that
-//! orders or reconciles need.
+//! Only the service's top crate depends on this one, as it depends on the client of the object store. Nothing
+//! may enter that orders or reconciles need.
 //!
 //! Slices, each of which imports only those before it:
 //! - `log`: logs, live and kept; `monitoring`: metrics, from Prometheus or from the nodes;

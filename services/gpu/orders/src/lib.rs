@@ -1,8 +1,8 @@
-//! What is asked of instances, and its execution: orders record the desired state, and reconciles carry it out with the stock service,
-//! the storage service and the clusters.
+//! Orders of instances, and their execution: orders record the desired state, and reconciles carry it out
+//! with the stock service, the storage service and the clusters.
 //!
-//! The only crate that calls the stock and storage services. Nothing may enter that reaches into a running instance or reads what it
-//! does: `access`, `observe`.
+//! The only crate that calls the stock and storage services. Nothing may enter that reaches into a running
+//! instance (`access`) or observes it (`observe`).
 //!
 //! Slices, each of which imports only those before it:
 //! - `isolation`: in which datacenters code of tenants runs, as their operators report it; `registry_credential`: with which

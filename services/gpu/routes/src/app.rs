@@ -23,7 +23,7 @@ impl HasAuth for State {
     }
 }
 
-/// Returns the routes of the gateway's questions, of tickets and of share links.
+/// Returns the routes of the gateway's calls, of tickets and of share links.
 #[must_use]
 pub fn routes() -> OpenApiRouter<State> {
     OpenApiRouter::new().merge(route::routes()).merge(share::routes())

@@ -1,9 +1,9 @@
 //! How instances are reached from outside: the routes that the gateway asks for, one-time tickets, and share links.
 //!
-//! Nothing may enter that changes an instance. What is behind an address is the instance's own affair: `access` reaches into it.
+//! Nothing may enter that changes an instance. Access inside an instance is in `access`.
 //!
 //! Slices, each of which imports only those before it:
-//! - `share`: links for others; `route`: what the gateway asks;
+//! - `share`: links for others; `route`: calls of the gateway;
 //! - `app`: what the routes need.
 
 mod app;

@@ -1,5 +1,6 @@
-//! What ends with its maker: SSH keys and share links of instances, registry credentials, and a user's SSH keys that were added with an API key. A key
-//! that a user has added in person belongs to the user, as a password does. libs/auth finds the makers that have lost their rights.
+//! What ends with its maker: SSH keys and share links of instances, registry credentials, and a user's SSH
+//! keys that were added with an API key. A key that a user has added in person belongs to the user, like a
+//! password. libs/auth finds the makers that have lost their rights.
 
 mod store;
 

@@ -33,7 +33,8 @@ pub(super) async fn makers(conn: &mut PgConnection, whom: &Whom) -> sqlx::Result
     Ok(made.collect())
 }
 
-/// Deletes the SSH keys of instances that a maker has added, and tells the replicas. Returns which, with their instances.
+/// Deletes the SSH keys of instances that a maker has added, and notifies the replicas. Returns the deleted
+/// keys with their instances.
 pub(super) async fn end_instance_keys(
     conn: &mut PgConnection,
     ended: &EndedMaker,
@@ -55,7 +56,7 @@ pub(super) async fn end_instance_keys(
     Ok(rows.into_iter().map(|row| (row.instance, row.id)).collect())
 }
 
-/// Deletes the SSH keys that were added to a user with an API key, and tells the replicas.
+/// Deletes the SSH keys that were added to a user with an API key, and notifies the replicas.
 pub(super) async fn end_user_keys(conn: &mut PgConnection, ended: &EndedMaker) -> sqlx::Result<()> {
     let EndedMaker { maker, before } = ended;
     sqlx::query!(
@@ -71,7 +72,7 @@ pub(super) async fn end_user_keys(conn: &mut PgConnection, ended: &EndedMaker) -
     keys::notify(conn).await
 }
 
-/// Deletes the share links of a maker. Returns which, with their instances.
+/// Deletes the share links of a maker. Returns the deleted links with their instances.
 pub(super) async fn end_share_links(
     conn: &mut PgConnection,
     ended: &EndedMaker,

@@ -1,11 +1,12 @@
-//! SQL of the end of a tenant without instances: what is left of it is deleted, or made anonymous where money depends on it. What
-//! stays is listed, with the reasons, in `tests/isolation/tests/it/tenant_end.rs`.
+//! SQL of the end of a tenant without instances: the rest of its data is deleted, or made anonymous if
+//! billing needs it. The data that is kept is listed, with the reasons, in
+//! `tests/isolation/tests/it/tenant_end.rs`.
 
 use ids::TenantId;
 use sqlx::PgConnection;
 
-/// Deletes what the tenant has; of the index of logs only if `deletes_logs`. Instances that have run stay, without what says
-/// something about them. Returns how many logs are left.
+/// Deletes what the tenant has; of the index of logs only if `deletes_logs`. Instances that have run are kept,
+/// anonymous. Returns how many logs are left.
 pub(super) async fn erase(
     conn: &mut PgConnection,
     tenant: TenantId,
@@ -41,7 +42,7 @@ pub(super) async fn erase(
                and not exists (select from instance_logs l where l.instance_id = i.id)",
             tenant as TenantId
         ),
-        // still an order that can be read
+        // the order must stay readable
         sqlx::query!(
             r#"update instances
                set name = 'deleted', attached = '{}', public_ports = '[]', idle_stop = null, last_place = null,

@@ -77,7 +77,7 @@ async fn erase_all(app: &Parts, tenant: TenantId) -> Result<i64, Problem> {
         deleted.map_err(|error| Problem::unavailable("The object store", error))?;
     }
     let mut tx = app.db.worker().await?;
-    // objects that cannot be reached any more are named by nothing
+    // objects that cannot be reached any more are not referenced
     let logs = erase::erase(&mut tx, tenant, app.archive.is_none()).await?;
     tx.commit().await?;
     Ok(logs)

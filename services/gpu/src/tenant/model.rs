@@ -1,9 +1,9 @@
-//! What the state of a tenant does to instances.
+//! Effects of the state of a tenant on instances.
 
 use gpu_core::instance::InstanceState;
 use tenants::{TenantOrder, TenantState};
 
-/// States of instances that are to be stopped or deleted.
+/// States of instances that must be stopped or deleted.
 pub(super) fn ends(order: &TenantOrder) -> &'static [InstanceState] {
     use InstanceState::{Pending, Running, Starting, Stopped, Stopping};
     match order.state {
@@ -14,7 +14,7 @@ pub(super) fn ends(order: &TenantOrder) -> &'static [InstanceState] {
     }
 }
 
-/// States of instances that are not yet as ordered.
+/// States of instances that do not match the order yet.
 pub(super) fn unfinished(order: &TenantOrder) -> &'static [InstanceState] {
     use InstanceState::{Deleting, Pending, Running, Starting, Stopped, Stopping};
     match order.state {

@@ -1,6 +1,7 @@
 //! What tenants have used, and what they may use: the records that others charge for, quotas and budgets.
 //!
-//! The rules of quotas and budgets are in `core`. Nothing may enter that claims or starts anything: `orders` asks here first.
+//! The rules of quotas and budgets are in `core`. Nothing may enter that claims or starts anything: `orders`
+//! checks here first.
 //!
 //! Slices, each of which imports only those before it:
 //! - `used`: what instances have used, and the comparison of the meter with the clusters; `metering`: periodic workers of the meter;

@@ -19,7 +19,7 @@ use service::{Duty, Metrics, Process, Round, Task};
 
 use crate::used;
 
-/// Time between rounds. A run without a reported end is billed up to this much too little.
+/// Time between rounds. A run without a reported end is underbilled by up to this much.
 const PERIOD: Duration = Duration::from_secs(60);
 /// Runs confirmed in one statement.
 const CONFIRMED: usize = 1000;
@@ -82,7 +82,7 @@ pub fn tasks(process: &Process, db: &Db, clusters: &Clusters, queue: &Queue<Inst
     ]
 }
 
-/// What the meter is compared with, and where what differs is reconciled.
+/// The database of the meter, the clusters to compare it with, and the queue that reconciles differences.
 type Metered = (Db, Clusters, Queue<InstanceId>);
 
 async fn confirm_runs((db, clusters, queue): Metered) -> anyhow::Result<Round> {
@@ -104,7 +104,8 @@ async fn compare_usage(((db, clusters, queue), corrections): (Metered, Counter))
     Ok(Round::Done)
 }
 
-/// Confirms the holds of units that have their place. The instances of the others are reconciled, in case the watch missed it.
+/// Confirms the holds of units that have their place. The instances of the others are reconciled, in case the
+/// watch missed the loss.
 async fn confirm_holds(
     db: &Db,
     clusters: &Clusters,

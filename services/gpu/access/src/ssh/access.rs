@@ -1,7 +1,8 @@
 //! Who may open which instance with which key.
 //!
-//! An unknown instance, another tenant's, a wrong key and a user without the role look alike: the key is refused. A
-//! key that belongs to nobody is refused before it signs; of other keys the answer says nothing about any instance.
+//! An unknown instance, an instance of another tenant, a wrong key and a user without the role get the same
+//! answer: the key is refused. An unknown key is refused before it signs; the answer to a known key says
+//! nothing about any instance.
 
 use anyhow::Context as _;
 use auth::{Grant, Role};
@@ -17,7 +18,7 @@ pub(super) fn instance(user: &str) -> Option<InstanceId> {
     user.parse().or_else(|_| InstanceId::from_k8s_name(user)).ok()
 }
 
-/// Returns whether anybody has the key, so that it is worth a signature.
+/// Returns whether any user or instance has the key. An unknown key is refused before it signs.
 pub(super) async fn is_known(app: &Parts, fingerprint: &str) -> sqlx::Result<bool> {
     let mut tx = app.db.worker().await?;
     store::is_known(&mut tx, fingerprint).await

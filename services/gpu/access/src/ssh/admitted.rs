@@ -1,4 +1,4 @@
-//! A connection that was let in.
+//! An admitted connection.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 

@@ -1,4 +1,5 @@
-//! Reads ahead of `russh`, which reads nothing, not even that the client is gone, while a command does not take its input.
+//! Reads ahead of `russh`, which stops reading while a command does not read its input, and then does not
+//! notice that the client is gone.
 
 use tokio::{
     io::{AsyncRead, AsyncWrite, BufReader, copy_buf, duplex, join},
@@ -11,7 +12,7 @@ const AHEAD: usize = 4 * 1024 * 1024;
 /// Bytes that are read at a time.
 const PART: usize = 64 * 1024;
 
-/// The end of what the client sends.
+/// Notices the end of the client's connection.
 pub(super) struct Lost {
     token: CancellationToken,
     _reading: AbortOnDropHandle<()>,

@@ -11,7 +11,8 @@ use tokio_util::task::AbortOnDropHandle;
 
 /// Bytes that wait for a reader while the client can receive.
 const SOME: usize = 1024 * 1024;
-/// Bytes that wait for a reader at all. A client that does not receive and sends more loses the channel.
+/// Maximum number of bytes that wait for a reader. A client that does not receive and sends more loses the
+/// channel.
 const MOST: usize = 32 * 1024 * 1024;
 
 #[derive(Debug, Clone, Copy, Default)]

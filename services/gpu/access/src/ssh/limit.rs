@@ -25,7 +25,7 @@ impl Connections {
         Self { limit, open: Arc::default() }
     }
 
-    /// Counts a connection until the result is dropped. None if the tenant has as many as it may have.
+    /// Counts a connection until the result is dropped. None if the tenant has reached its limit.
     pub(super) fn open(&self, tenant: TenantId) -> Option<Slot> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let count = open.entry(tenant).or_default();

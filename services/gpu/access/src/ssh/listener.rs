@@ -14,7 +14,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{Parts, ahead, connection::Connection, end::End, ends, metrics::SshMetrics, server::Server};
 
-/// How long a client that is told the end may take to close.
+/// How long a client may take to close the connection after it was told why it ends.
 const CLOSE: Duration = Duration::from_secs(2);
 /// Time between probes of a silent client, and how many may stay without an answer.
 const KEEPALIVE: (Duration, usize) = (Duration::from_secs(30), 3);

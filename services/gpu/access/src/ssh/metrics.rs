@@ -40,7 +40,7 @@ struct KindLabels {
 #[derive(Default)]
 pub struct SshMetrics {
     pub(super) connections: Gauge,
-    /// Connections refused because this replica has as many as it may have.
+    /// Connections refused because this replica has reached its limit.
     pub(super) turned_away: Counter,
     log_ins: Family<LogInLabels, Counter>,
     channels: Family<KindLabels, Counter>,

@@ -118,7 +118,7 @@ async fn started(reader: &mut Inbox) -> Option<(Start, Option<Terminal>)> {
     }
 }
 
-/// The parameters of [`START`] that stand for a command. The cluster takes UTF-8 only.
+/// The parameters of [`START`] for a command. The cluster accepts only UTF-8.
 fn words(command: Vec<u8>) -> Option<Vec<String>> {
     if command.contains(&0) {
         return None;
@@ -224,7 +224,7 @@ async fn receive(
 /// Splits the first line, a process id, from the rest. Gives the bytes back while the line is not complete.
 fn split_pid(mut begun: BytesMut) -> Result<(String, Bytes), BytesMut> {
     let Some(end) = begun.iter().position(|byte| *byte == b'\n') else {
-        // no process id is so long: the container's `sh` is something else
+        // no process id is this long: the container's `sh` is not a shell
         return if begun.len() > MAX_PID { Ok((String::new(), begun.freeze())) } else { Err(begun) };
     };
     let line = begun.split_to(end + 1);
@@ -248,7 +248,7 @@ async fn send(
     loop {
         let message = tokio::select! {
             _ = ping.tick() => {
-                // that the connection is broken is found by `receive`
+                // `receive` detects a broken connection
                 let _ = input.ping().await;
                 continue;
             }

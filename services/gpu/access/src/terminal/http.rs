@@ -147,7 +147,7 @@ pub(crate) async fn open_instance_terminal(
     let upgrade = upgrade.max_message_size(MAX_FRAME).max_frame_size(MAX_FRAME);
     Ok(upgrade.on_upgrade(move |socket| async move {
         let client = Client::new(&app, &member, socket, received);
-        // a session that has ended since drops the connection
+        // a session that has ended meanwhile drops the connection
         let _ = clients.send(client).await;
     }))
 }

@@ -1,6 +1,7 @@
 //! Terminals over WebSockets: a command with a terminal in the container of a running instance.
 //!
-//! - `http`: the request; `session`: what a terminal is, also while its client is away; `replay`: its output for a client that is back.
+//! - `http`: the request; `session`: a terminal, also while its client is disconnected; `replay`: its output
+//!   for a client that reconnects.
 
 mod config;
 mod http;

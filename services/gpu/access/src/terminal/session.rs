@@ -325,7 +325,7 @@ impl Session {
     }
 }
 
-/// Whether the client does not come back: it has closed the terminal, and not only left the page.
+/// Whether the client has closed the terminal, instead of only leaving the page.
 fn is_final(frame: Option<&CloseFrame>) -> bool {
     frame.is_none_or(|frame| matches!(frame.code, close_code::NORMAL | close_code::STATUS))
 }

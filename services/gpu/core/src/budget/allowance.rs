@@ -36,7 +36,7 @@ pub enum Refused {
         /// When there is more again.
         renews_at: Option<Timestamp>,
     },
-    /// The rest does not pay for the instance long enough.
+    /// What is left does not pay for the instance long enough.
     #[error(
         "The rest of the tenant's budget allows instances for {most} {currency} per hour; the running ones cost {used}, and this one {requested}."
     )]
@@ -79,8 +79,8 @@ impl Refused {
 }
 
 impl Allowance {
-    /// Returns why it does not allow a rate, in its currency, beside the one in use. With nothing requested, whether it
-    /// allows anything.
+    /// Returns why the allowance does not permit this rate, in its currency, in addition to the rate in use.
+    /// With nothing requested, returns whether it permits anything.
     pub fn refuses(
         &self,
         (used, requested): (Decimal, Decimal),

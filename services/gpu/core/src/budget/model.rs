@@ -150,12 +150,12 @@ pub struct Progress {
     pub reached: BTreeMap<u8, Timestamp>,
     /// When the stop that was announced is due.
     pub stopping_at: Option<Timestamp>,
-    /// When all was spent, and instances are stopped since then.
+    /// When the whole budget was spent; instances are stopped since then.
     pub stopped_at: Option<Timestamp>,
 }
 
 impl Progress {
-    /// Nothing is reached.
+    /// Returns the progress of a month in which no step is reached.
     pub fn new(terms: &Terms, at: Timestamp) -> Self {
         Self {
             month: Month::of(at).first,
@@ -201,7 +201,7 @@ pub fn evaluate(terms: &Terms, before: &Progress, spending: &Spending, times: Ti
         progress.reached.clear();
         progress.stopping_at = None;
     } else if has_changed {
-        // what the new amount has not reached is ahead again
+        // steps that the new amount has not reached can be reached again
         progress.reached.retain(|percent, _| spent >= terms.threshold(*percent));
         progress.stopping_at = None;
     }

@@ -131,7 +131,7 @@ pub enum Author {
 }
 
 impl Author {
-    /// Beginnings of the names of others' variables: of the platform, of this service, of Kubernetes.
+    /// Prefixes of names that are reserved for the platform, this service and Kubernetes.
     fn reserved(self) -> [&'static str; 2] {
         match self {
             Self::User => ["ATELIER_", "KUBERNETES_"],

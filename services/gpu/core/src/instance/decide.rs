@@ -24,7 +24,7 @@ use crate::{
 /// The next step for an instance.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// Nothing to do until something happens. What it waits for, if a user should see it.
+    /// Nothing to do until the next event; the reason to wait, if users should see it.
     Wait(Option<Reason>),
     /// Record what the cluster reports.
     Record(Event),
@@ -58,8 +58,8 @@ pub enum Action {
 }
 
 impl Step {
-    /// Returns whether the step cannot be undone, and so has to be decided on what the cluster reports now instead of
-    /// what it reported last.
+    /// Returns whether the step cannot be undone, and so must be decided on a fresh read of the cluster
+    /// instead of the last observation.
     #[must_use]
     pub fn needs_confirmation(&self) -> bool {
         matches!(
@@ -115,7 +115,7 @@ pub fn decide(
             Some(storage) => Step::Act(Action::Attach(storage)),
             _ if held.is_some() => Step::Record(Event::HeldUnitTaken),
             _ if instance.leave_by.is_some() => stop_recalled(),
-            // until it is told that it has a unit
+            // until it is notified that it has a unit
             _ if instance.is_queued() && !due => Step::Wait(instance.state.reason().cloned()),
             _ => Step::Act(Action::Claim),
         },
@@ -200,8 +200,8 @@ fn stop_recalled() -> Step {
     Step::Record(Event::StoppedByPlatform(Failure::new(recalled())))
 }
 
-/// The next step for an instance of a restored database, by what the cluster has: it continues in the start that is there.
-/// One that is not there is stopped, as it may have been since the backup.
+/// The next step for an instance of a restored database. If the cluster runs it, it continues in that start.
+/// Otherwise it is stopped, as it may have been stopped since the backup.
 fn settle_restored(instance: &Instance, unit: &Unit) -> Step {
     match &unit.desired {
         Some(desired) if desired.name == instance.id.k8s_name() => {
@@ -226,8 +226,8 @@ fn apply(instance: &Instance, unit: &Unit) -> Step {
     }
 }
 
-/// The next step for the Secrets of a running instance: its unit names none of a credential that has ended, then those that
-/// no pod needs are deleted.
+/// The next step for the Secrets of a running instance: first the unit ceases to name those of ended
+/// credentials, then those that no pod needs are deleted.
 fn follow_secrets(instance: &Instance, unit: &Unit) -> Step {
     let named = unit.desired.as_ref().and_then(|desired| desired.pull_secret.as_ref());
     if named.is_some() && named != instance.pull_secret_name().as_ref() {
@@ -239,7 +239,7 @@ fn follow_secrets(instance: &Instance, unit: &Unit) -> Step {
     }
 }
 
-/// Deletes the Secrets of an instance of which nothing is in its unit, if there are any.
+/// Deletes the Secrets of an instance that has left its unit, if there are any.
 fn delete_secret(instance: &Instance, own: &UnitRef) -> Option<Step> {
     let secret = instance.live_secrets().find(|secret| secret.cluster == own.cluster)?;
     Some(Step::Act(Action::DeleteSecret(secret.clone())))
@@ -279,7 +279,7 @@ fn terminate(instance: &Instance, own: &UnitRef, observation: &Observation, now:
     }
 }
 
-/// The next step for a stopped instance that keeps its unit. A cluster that does not answer ends no hold.
+/// The next step for a stopped instance that keeps its unit. An unreachable cluster does not end the hold.
 fn keep_unit(instance: &Instance, hold: &Hold, observation: &Observation, now: Timestamp) -> Step {
     let name = instance.id.k8s_name();
     if now >= hold.until {

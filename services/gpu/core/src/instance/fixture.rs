@@ -1,4 +1,4 @@
-//! Values for the unit tests of the pure parts, here and in the crates that stand on this one.
+//! Values for the unit tests of the pure parts, here and in the crates that depend on this one.
 
 use std::collections::BTreeMap;
 
@@ -142,7 +142,7 @@ pub fn idle_unit() -> Unit {
     }
 }
 
-/// What the unit of an instance is to run.
+/// The desired state of the unit of an instance.
 pub fn desired(instance: &Instance) -> DesiredInstance {
     DesiredInstance {
         name: instance.id.k8s_name(),

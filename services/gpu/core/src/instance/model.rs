@@ -147,9 +147,10 @@ pub struct Instance {
     pub attempt: i64,
     /// Number of requested restarts.
     pub restart: i64,
-    /// The start in which it had a unit when the database was restored, until its cluster has it in this unit again.
+    /// The start in which it had a unit when the database was restored, until its cluster reports it in this
+    /// unit again.
     pub restored_attempt: Option<i64>,
-    /// Until when it leaves its unit, which another instance has claimed.
+    /// Time by which it leaves its unit, which another instance has claimed.
     pub leave_by: Option<Timestamp>,
     /// Its storages that the current start has attached.
     pub attached: BTreeMap<StorageId, AttachedStorage>,
@@ -188,7 +189,7 @@ impl Instance {
         matches!(self.state, State::Deleted)
     }
 
-    /// Returns whether its records are older than what its cluster has.
+    /// Returns whether its records are older than what its cluster reports.
     #[must_use]
     pub fn is_restored(&self) -> bool {
         self.restored_attempt == Some(self.attempt)
@@ -247,7 +248,7 @@ impl Instance {
             (Command::Restart, State::Starting { restarting: true, .. }) => return Ok(Accepted::InProgress),
             (Command::Start, State::Stopped { .. }) => {
                 let (held, hold) = self.end_hold(HoldEnd::InstanceStarted, at).unzip();
-                // a failure belongs to the operation that failed: the state is left first
+                // a failure belongs to the operation that failed, so the state is left first
                 self.state = State::Pending { reason: None, wait: false, held, left: None };
                 self.attempt += 1;
                 self.attached.clear();
@@ -276,7 +277,7 @@ impl Instance {
                 effects.extend(self.give_up_hold(HoldEnd::GivenUp, at));
                 effects
             }
-            // after a crash of its container it is starting too
+            // after a crash of its container, the instance is starting too
             (Command::Restart, State::Starting { claim, .. } | State::Running { claim, .. })
                 if self.was_ready() =>
             {

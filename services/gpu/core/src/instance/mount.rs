@@ -51,7 +51,7 @@ pub struct NewMount {
 }
 
 impl NewMount {
-    /// The storage at this path, or at the mount path of the service.
+    /// Returns the storage at this path, or at the mount path of the service.
     pub fn at(storage_id: StorageId, mount_path: Option<String>) -> Self {
         Self { storage_id, mount_path, read_only: false }
     }
@@ -129,7 +129,7 @@ pub fn resolve(requested: &[Requested], template: &Template) -> Result<Vec<Mount
     Ok(mounts)
 }
 
-/// Checks mounts that stay with another template.
+/// Checks mounts that are kept with another template.
 pub fn check_template(mounts: &[Mount], template: &Template) -> Result<(), Invalid> {
     let mut conflicts = mounts.iter().enumerate().filter_map(|(n, mount)| {
         let conflict = conflict(&mount.mount_path, &mounts[..n], template)?;
@@ -141,14 +141,14 @@ pub fn check_template(mounts: &[Mount], template: &Template) -> Result<(), Inval
     }
 }
 
-/// Why nothing can be mounted at this path beside these mounts.
+/// Returns why nothing can be mounted at this path in addition to these mounts.
 fn conflict(path: &str, mounts: &[Mount], template: &Template) -> Option<String> {
     let other = mounts.iter().find(|other| overlap(&other.mount_path, path));
     let overlaps = other.map(|other| format!("overlaps {}", other.mount_path));
     overlaps.or_else(|| Some(format!("hides {}, which the service uses", hidden(template, path)?)))
 }
 
-/// A path of the template that a mount would hide. A storage at the very path for storages hides nothing.
+/// A path of the template that a mount would hide. A storage exactly at the path for storages hides nothing.
 fn hidden<'a>(template: &'a Template, mount_path: &str) -> Option<&'a str> {
     let of_storage = template.storage_mount_path.as_deref();
     if of_storage == Some(mount_path) {

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::catalogue::{ServiceImage, Template, TemplatePort, check_reference, registry_of};
 
-/// The service of such an order. No service of the catalogue has a space in its name.
+/// The service of an order for an own image. No service of the catalogue has a space in its name.
 const SERVICE: &str = "own image";
 /// Seconds between the termination signal and the kill.
 const GRACE_SECONDS: i64 = 10;
@@ -121,7 +121,7 @@ impl OwnImage {
         }
     }
 
-    /// From where it is pulled.
+    /// Returns the registry and credential for the pull.
     pub fn pull(&self) -> Pull {
         Pull { registry: registry_of(&self.reference), credential: self.registry_credential }
     }
@@ -179,13 +179,13 @@ impl Instance {
     }
 }
 
-/// What is to run, and how.
+/// The image to run, and how to run it.
 pub struct Software {
     pub service: String,
     pub version: String,
     pub image_id: ImageId,
     pub template: Template,
-    /// From where an image of the tenant's own is pulled.
+    /// Registry and credential of an image of the tenant's own.
     pub pull: Option<Pull>,
 }
 

@@ -52,7 +52,7 @@ pub struct Order {
     /// Whether programs of the tenant run in an image of the catalogue.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub runs_tenant_code: bool,
-    /// From where an image of the tenant's own is pulled.
+    /// Registry and credential of an image of the tenant's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pull: Option<Pull>,
     /// Name of the required datacenter.
@@ -64,7 +64,7 @@ pub struct Order {
     pub currency: String,
 }
 
-/// From where an image of the tenant's own is pulled.
+/// Registry and credential of an image of the tenant's own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pull {
     /// Registry: host with port.
@@ -94,12 +94,12 @@ pub struct OrderedGpu {
     pub count: i64,
 }
 
-/// The claim that a stopping instance may still have.
+/// The claim that a stopping instance may have.
 #[expect(clippy::large_enum_variant, reason = "it is stored once in each instance, and mostly holds a claim")]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum ClaimStatus {
-    /// Nothing.
+    /// No claim.
     None,
     /// Possibly a unit: a claim was sent, and its answer was not recorded.
     Unknown,

@@ -51,7 +51,7 @@ pub fn check_new(checks: &mut Checks, ports: &[NewPublicPort]) {
 pub struct PublicPort {
     /// Port of the container.
     pub port: u16,
-    /// What people open there, if it is not what the service says.
+    /// Title of what people open there, if it differs from that of the service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// Whether only signed-in members of the tenant reach it.

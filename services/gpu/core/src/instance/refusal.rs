@@ -1,14 +1,14 @@
-//! Why something that was asked of an instance is refused.
+//! Why a request about an instance is refused.
 
 use super::state::InstanceState;
 
-/// Why an instance cannot be changed, or started, as it was asked for.
+/// Why an instance cannot be changed or started as requested.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// A service of the platform manages the instance.
     #[error("the instance is managed by {0}")]
     Managed(String),
-    /// What was ordered can be changed only while the instance is stopped.
+    /// The order can be changed only while the instance is stopped.
     #[error("the instance is {}", .0.as_str())]
     NotStopped(InstanceState),
     /// The instance holds a unit of the present specification.

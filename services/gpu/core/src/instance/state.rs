@@ -8,9 +8,9 @@
 //!    └─────────────── stopping ◄──────────┴───────────────────────┘
 //! any ── delete ──► deleting ── released, detached ──► deleted
 //! ```
-//! An instance that loses its node may go back to `pending`, and release its unit there before it claims another.
-//! A stopped instance may hold its unit: it starts in it, and otherwise goes through `stopping` to release it.
-//! The desired state (run, stop, delete) is part of the state.
+//! An instance that loses its node may go back to `pending`, and release its unit there before it claims
+//! another. A stopped instance may hold its unit: it starts in that unit, or goes through `stopping` to
+//! release it. The desired state (run, stop, delete) is part of the state.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ use crate::{claim::Claim, reason::Reason, unit::UnitRef};
 pub enum State {
     /// It should run, and has no unit yet.
     Pending {
-        /// What it waits for.
+        /// Why it waits.
         reason: Option<Reason>,
         /// Whether it waits in the queue if no unit is free. Otherwise the start fails.
         #[serde(default)]
@@ -45,7 +45,7 @@ pub enum State {
     Starting {
         /// The unit.
         claim: Claim,
-        /// What it waits for.
+        /// Why it waits.
         reason: Option<Reason>,
         /// Whether a restart is in progress.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -60,13 +60,13 @@ pub enum State {
     },
     /// Its pod is terminating, then its unit is released.
     Stopping {
-        /// What it has claimed.
+        /// Its claim.
         claim: ClaimStatus,
         /// Why it stops, unless a user asked for it.
         failure: Option<Failure>,
-        /// What it waits for.
+        /// Why it waits.
         reason: Option<Reason>,
-        /// Until when it is to keep its unit once it has stopped.
+        /// Until when it keeps its unit once it has stopped.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hold: Option<Timestamp>,
     },
@@ -78,11 +78,11 @@ pub enum State {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hold: Option<Hold>,
     },
-    /// As stopping; then its storage is detached.
+    /// Like stopping; then its storage is detached.
     Deleting {
-        /// What it has claimed.
+        /// Its claim.
         claim: ClaimStatus,
-        /// What it waits for.
+        /// Why it waits.
         reason: Option<Reason>,
     },
     /// Does not exist for its tenant. The row is kept for the meter.
@@ -109,7 +109,7 @@ impl State {
         self.claim().map(|claim| &claim.unit)
     }
 
-    /// Returns why it stopped by itself.
+    /// Returns why it was stopped without a user's request.
     #[must_use]
     pub fn failure(&self) -> Option<&Failure> {
         match self {
@@ -118,7 +118,7 @@ impl State {
         }
     }
 
-    /// Removes and returns why it stops by itself.
+    /// Removes and returns why it is stopped without a user's request.
     pub(crate) fn take_failure(&mut self) -> Option<Failure> {
         match self {
             Self::Stopping { failure, .. } | Self::Stopped { failure, .. } => failure.take(),
@@ -126,7 +126,7 @@ impl State {
         }
     }
 
-    /// Returns why it is in this state: its failure, or what it waits for.
+    /// Returns why it is in this state: its failure, or why it waits.
     #[must_use]
     pub fn reason(&self) -> Option<&Reason> {
         match self {
@@ -141,7 +141,7 @@ impl State {
         }
     }
 
-    /// Sets what it waits for. Returns whether that is new.
+    /// Sets why it waits. Returns whether that has changed.
     pub fn set_reason(&mut self, new: Option<Reason>) -> bool {
         match self {
             Self::Pending { reason, .. }
@@ -156,7 +156,7 @@ impl State {
         }
     }
 
-    /// Returns what an instance that leaves this state to stop may have claimed.
+    /// Returns the claim of an instance that leaves this state to stop.
     pub(crate) fn claim_status(&self) -> ClaimStatus {
         match self {
             Self::Pending { left: Some(claim), .. } | Self::Pending { held: Some(claim), .. } => {

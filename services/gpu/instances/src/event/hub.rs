@@ -1,8 +1,9 @@
 //! New events, read once per replica and passed to its streams.
 //!
-//! The task `gpu.events.follow` hears which tenants have new events; `gpu.event_streams.follow` reads those of tenants with open
-//! streams, in one query, and sends them to the streams' channels. A channel holds a bounded number of events: a stream
-//! that lags behind, or sees a gap in the sequence numbers, reads the log itself.
+//! The task `gpu.events.follow` is notified which tenants have new events; `gpu.event_streams.follow` reads
+//! those of tenants with open streams, in one query, and sends them to the streams' channels. A channel holds
+//! a bounded number of events: a stream that lags behind, or sees a gap in the sequence numbers, reads the
+//! log itself.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -51,8 +52,8 @@ struct State {
 
 struct Tail {
     events: broadcast::Sender<Arc<Recorded>>,
-    /// Events up to this sequence number were sent, or are known to the first stream; none until that is at the end of
-    /// the log.
+    /// Events up to this sequence number were sent, or are known to the first stream; none until that stream
+    /// is at the end of the log.
     sent: Option<i64>,
 }
 
@@ -80,7 +81,7 @@ impl Hub {
         &self.inner.feed
     }
 
-    /// The tasks that hear which tenants have new events, and read them.
+    /// The tasks that learn which tenants have new events, and read them.
     pub fn tasks(&self) -> [Task; 2] {
         [
             Task::new("events", Duty::Follow, self, |hub| async move { hub.listen().await }),
@@ -91,7 +92,7 @@ impl Hub {
     async fn listen(&self) -> anyhow::Result<()> {
         let mut listener = self.inner.db.listen(OUTBOX.channel).await?;
         let _listens = self.inner.feed.listens();
-        // for what was written before there was a connection
+        // for events written before the connection
         self.all_due();
         loop {
             match listener.recv().await?.map(|payload| payload.parse()) {
@@ -139,7 +140,7 @@ impl Hub {
         }
     }
 
-    /// Returns the tenants that are due, and up to where their events were sent.
+    /// Returns the tenants that are due, and the sequence number up to which their events were sent.
     fn take_due(&self) -> Vec<(TenantId, i64)> {
         let mut state = self.state();
         let due = std::mem::take(&mut state.due);
@@ -192,7 +193,7 @@ impl Subscription {
             && tail.sent.is_none()
         {
             tail.sent = Some(sequence);
-            // for what was written since
+            // for events written meanwhile
             state.due.insert(self.tenant);
             self.hub.inner.due.notify_one();
         }
@@ -201,7 +202,7 @@ impl Subscription {
     /// Returns the next event.
     ///
     /// # Errors
-    /// If some were missed.
+    /// If events were missed.
     pub(super) async fn next(&mut self) -> Result<Arc<Recorded>, Missed> {
         match &mut self.events {
             Some(events) => events.recv().await.map_err(|_| Missed),

@@ -9,7 +9,7 @@ use sqlx::{PgConnection, types::Json};
 /// The feed of all tenants' events. A notification carries the tenant.
 pub const OUTBOX: Outbox = Outbox { table: "events", channel: "atelier_gpu_events" };
 
-/// An event as stored. What it says is not interpreted: a replica also serves types that it does not know.
+/// An event as stored. Its content is not interpreted: a replica also serves types that it does not know.
 #[derive(Debug)]
 pub(super) struct Recorded {
     pub(super) tenant_id: TenantId,
@@ -262,8 +262,8 @@ pub(super) async fn is_known(
     .await
 }
 
-/// Deletes those of the oldest `limit` events that are older than `seconds`. Returns their number; 0 while another
-/// replica does it.
+/// Deletes those of the oldest `limit` events that are older than `seconds`. Returns their number; 0 while
+/// another replica deletes.
 pub async fn delete_old(conn: &mut PgConnection, seconds: f64, limit: i64) -> sqlx::Result<u64> {
     let own = sqlx::query_scalar!(
         r#"select pg_try_advisory_xact_lock(hashtextextended('gpu.events.clean_up', 0)) as "own!""#

@@ -72,9 +72,9 @@ struct Follower {
     filter: Filter,
     /// All matching events up to this sequence number were sent.
     position: i64,
-    /// The last sequence number that the client was told.
+    /// The last sequence number that was sent to the client.
     told: i64,
-    /// What has come from the hub.
+    /// The last result from the hub.
     next: Result<Arc<Recorded>, Missed>,
 }
 
@@ -94,7 +94,7 @@ impl Source for Follower {
                 }
                 Ok(is_sent)
             }
-            // the stream begins, lags behind, or began behind what others know
+            // the stream begins, lags behind, or began behind the other streams
             _ => {
                 let told = self.told;
                 while self.send_page(out).await? {}
@@ -109,7 +109,7 @@ impl Source for Follower {
         Ok(())
     }
 
-    /// Tells how far the log was followed, also if no event matches.
+    /// Reports how far the log was followed, even if no event matches.
     fn idle(&mut self) -> Option<String> {
         let told = std::mem::replace(&mut self.told, self.position);
         (told != self.position).then(|| self.position.to_string())

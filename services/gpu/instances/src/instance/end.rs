@@ -1,6 +1,5 @@
-//! Instances that others than their users end: administrators, the end of their tenant, its budget, and
-//! idle time. Each change is made in the
-//! caller's transaction, on a locked row.
+//! Instances that are not ended by their users: by administrators, the end of their tenant, its budget, or
+//! idle time. Each change is made in the caller's transaction, on a locked row.
 
 use gpu_core::{
     ends::HoldEnd,
@@ -77,7 +76,8 @@ pub async fn stop_as_admin(
     stop(conn, instance, reason, HoldEnd::Administrator, by, now).await
 }
 
-/// Stops an instance, which shows the reason, or ends its hold. Does nothing if it is stopping or stopped without one.
+/// Stops an instance, which shows the reason, or ends its hold. Does nothing if it is stopping, or stopped
+/// without a hold.
 async fn stop(
     conn: &mut PgConnection,
     instance: &mut Instance,

@@ -9,10 +9,10 @@ pub enum Error {
     /// The instance's state does not allow the command.
     #[error(transparent)]
     NotAllowed(#[from] NotAllowed),
-    /// What was asked for is not possible with this instance.
+    /// The request is not possible with this instance.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// Only a running instance has an idle time.
+    /// The instance does not run, so there is no idle stop to postpone.
     #[error("the instance is {}", .0.as_str())]
     NothingToPostpone(InstanceState),
     /// The instance has no idle stop.
@@ -30,7 +30,7 @@ pub enum Error {
     /// A row that this transaction has locked was changed.
     #[error("a locked row has changed")]
     LockedRowChanged,
-    /// An instance cannot be ended in its state.
+    /// The instance cannot be ended in its state.
     #[error(transparent)]
     Unexpected(#[from] Unexpected),
     /// The database fails.
@@ -41,7 +41,7 @@ pub enum Error {
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         match error {
-            // there is no hold
+            // the instance has no hold
             Error::NotAllowed(NotAllowed { command: Command::ReleaseHold, .. }) => Self::not_found(),
             Error::NotAllowed(NotAllowed { command, state }) => {
                 let problem = Self::new(

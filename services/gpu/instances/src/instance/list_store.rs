@@ -15,8 +15,8 @@ use super::{
 /// Position in a list: the name in lower case, empty in the order of creation, and the id.
 pub type Position = (String, InstanceId);
 
-/// Returns a page of instances in this order: of one tenant in its transaction, or of all in an administrator's. Rows that cannot be
-/// decoded are left out, and named.
+/// Returns a page of instances in this order: of one tenant in its transaction, or of all in an
+/// administrator's. Rows that cannot be decoded are left out, and their ids returned.
 pub async fn page(
     conn: &mut PgConnection,
     filter: &Filter<'_>,
@@ -52,8 +52,8 @@ pub async fn total(conn: &mut PgConnection, filter: &Filter<'_>) -> sqlx::Result
     query.build_query_scalar().persistent(false).fetch_one(conn).await.map(Total::of)
 }
 
-/// The first positions after this one. Dynamic, as an order, a state or a tenant that is a parameter keeps Postgres from reading the rows
-/// of a page, and no others, from an index.
+/// The first positions after this one. A dynamic query: with the order, state or tenant as a parameter,
+/// Postgres would not read exactly the rows of a page from an index.
 fn positions(
     filter: &Filter<'_>,
     sort: InstanceSort,
@@ -84,7 +84,8 @@ fn positions(
     query
 }
 
-/// Adds the union of a query for each state of the filter, which is a part of the index. `end` adds the end of each.
+/// Adds the union of one query per state of the filter: the state is a part of the index. `end` adds the end
+/// of each.
 fn for_each_state(
     query: &mut QueryBuilder<Postgres>,
     filter: &Filter<'_>,

@@ -1,6 +1,7 @@
-//! The rows of instances, and how their tenants see them. What an instance is says `gpu_core::instance`.
+//! The rows of instances, and how their tenants see them. Its states and rules are in `gpu_core::instance`.
 //!
-//! - `store`, `list_store`, `idle_watch`, `end`: SQL, and the ends that other slices bring about; `secret_values`: encrypted values.
+//! - `store`, `list_store`, `idle_watch`, `end`: SQL, and ends that other slices cause; `secret_values`:
+//!   encrypted values.
 //! - `view`: the instance as JSON; `progress`: its operation; `error`: why a request about it is refused.
 //! - `container`: where a running instance is; `config`: host names.
 

@@ -230,7 +230,7 @@ impl InstanceView {
         }
     }
 
-    /// Whether these fields have something that the stock service knows.
+    /// Whether these fields include one that the stock service knows.
     pub fn has_place(fields: &Fields) -> bool {
         fields.has("queue") || fields.has("alternatives")
     }
@@ -240,7 +240,7 @@ impl InstanceView {
         self.queue.as_ref().map(|_| self.id)
     }
 
-    /// Adds what the stock service knows of its place; none if it is not in the queue any more.
+    /// Adds what the stock service knows of its place in the queue; none if it is no longer in the queue.
     pub fn set_place(&mut self, entry: Option<QueueEntry>) {
         let Some(queue) = &mut self.queue else { return };
         queue.is_known = true;
@@ -257,7 +257,7 @@ impl InstanceView {
     }
 }
 
-/// What could have been started instead, if no unit was free.
+/// Alternatives that could have been started instead, if no unit was free.
 fn alternatives(failure: &Failure) -> Option<Vec<Alternative>> {
     let alternatives = failure.problem.as_ref()?.extra.get("alternatives")?;
     Vec::<Alternative>::deserialize(alternatives).ok()

@@ -12,7 +12,7 @@ use jiff_sqlx::ToSqlx;
 use rust_decimal::Decimal;
 use sqlx::{PgConnection, types::Text};
 
-/// What a run is billed to: the tenant, the unit, and the unit's price.
+/// The tenant, the unit and the unit's price, to which a run is billed.
 #[derive(Debug, Clone)]
 pub(crate) struct Billing {
     pub tenant: TenantId,
@@ -105,8 +105,8 @@ pub(crate) async fn record(
     }
 }
 
-/// Opens a run, or closes it with `ended`. A second run within the same second has the same key: it is one run with the
-/// later end. An end that was not observed lies between the last confirmation and the time of the report.
+/// Opens a run, or closes it with `ended`. A second run within the same second has the same key: it is one
+/// run with the later end. An unobserved end lies between the last confirmation and the time of the report.
 async fn upsert(
     conn: &mut PgConnection,
     instance: InstanceId,
@@ -201,7 +201,7 @@ fn without_unit() -> sqlx::Error {
     sqlx::Error::Decode("a run without a unit and its price cannot be metered".into())
 }
 
-/// Confirms the open runs of this kind of these instances: their clusters report them as going on now.
+/// Confirms the open runs of this kind of these instances, which their clusters report as running now.
 pub async fn confirm(
     conn: &mut PgConnection,
     kind: UsageKind,

@@ -1,4 +1,4 @@
-//! The call that puts an idle stop off, and the gateway's report of connections.
+//! The request that postpones an idle stop, and the gateway's report of connections.
 
 use api::{Checks, IdempotencyKey, Json, Path, Problem, ProblemType, Reply, openapi::OpenApiRouter};
 use auth::{Caller, HasAuth, Member};

@@ -1,7 +1,9 @@
-//! Instances that stop when they are idle: watched, announced, and stopped unless they are used or the stop is put off.
+//! Instances that stop when they are idle: watched, announced, and stopped unless they are used or the stop
+//! is postponed.
 //!
 //! - `reconcile`: evaluates an instance when it could have been idle for long enough.
-//! - `report`: the connections that this replica carries; `http`: those of the gateway, and the call that puts a stop off.
+//! - `report`: the connections that this replica carries; `http`: those of the gateway, and the request that
+//!   postpones a stop.
 //! - `store`: SQL.
 //!
 //! `docs/adr/0019-idle-stop.md` has the reasons.

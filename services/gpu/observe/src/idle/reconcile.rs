@@ -1,6 +1,6 @@
-//! Evaluates instances: one replica at a time, when an instance could have been idle for long enough, and more often once
-//! its stop is announced. Each evaluation is one transaction, which locks the instance: a command of a user comes before or
-//! after it.
+//! Evaluates instances: one replica at a time, when an instance could have been idle for long enough, and
+//! more often once its stop is announced. Each evaluation is one transaction, which locks the instance: a
+//! user's command runs before or after it.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ use crate::monitoring::{self, Measured, Monitoring};
 
 /// Maximum number of instances evaluated at the same time.
 const CONCURRENCY: usize = 8;
-/// Samples before that are averaged over five minutes, and do not show what happened in between.
+/// Older samples are averaged over five minutes, and do not show what happened in between.
 const SAMPLES: SignedDuration = SignedDuration::from_mins(49);
 /// The instance was changed meanwhile.
 const OVERTAKEN: Outcome = Outcome::RequeueAfter(Duration::ZERO);
@@ -87,7 +87,7 @@ impl IdleStops {
         let read = instance::store::read(&mut tx, id).await?;
         let known_to = store::known_to(&mut tx, id).await?;
         tx.commit().await?;
-        // until it runs, and is woken
+        // until it runs, which wakes it
         let Some(read) = read.filter(|read| matches!(read.state, State::Running { .. })) else {
             return Ok(Outcome::Done);
         };

@@ -10,9 +10,9 @@ use flate2::{Compression, bufread::GzDecoder, write::GzEncoder};
 
 use super::line::{Line, MAX_PART, Position, Sequencer, Splitter};
 
-/// Bytes of text after which a chunk is full. One more line may follow.
+/// Bytes of text after which a chunk is full. One more line may be added.
 pub(super) const FULL: usize = 1024 * 1024;
-/// Bytes that a chunk can have when it is unpacked: every line has a time, and could be empty.
+/// Maximum size of an unpacked chunk in bytes: every line has a time, and could be empty.
 const MAX_UNPACKED: u64 = 64 * 1024 * 1024;
 /// Lines after which a chunk is full.
 const MAX_LINES: i32 = 20_000;
@@ -71,7 +71,7 @@ impl Builder {
     /// Returns what was added, if anything was.
     pub(super) fn finish(self) -> Option<Chunk> {
         let first = self.first?;
-        // a vector takes everything
+        // writing to a vector cannot fail
         let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
         let packed = gzip.write_all(&self.unpacked).and_then(|()| gzip.finish());
         let bytes = packed.unwrap_or_default().into();

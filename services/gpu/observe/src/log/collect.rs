@@ -1,8 +1,8 @@
 //! Collects the log of one attempt: reads what follows the last stored line, and stores it in chunks.
 //!
-//! A window of the log begins a second before the last stored line, so that this line is in it. If it is not, the
-//! container was restarted, and the rest of the container before it is read first; or the cluster has deleted lines
-//! that were not read yet, and the next chunk says so.
+//! A window of the log begins a second before the last stored line, so that this line is in it. If it is not,
+//! either the container was restarted, and the rest of the previous container's log is read first; or the
+//! cluster has deleted lines that were not read yet, and the next chunk records the gap.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use super::{
     store::{self, Log},
 };
 
-/// Text that is stored at once, whatever the time since the last chunk.
+/// Bytes of text that are stored at once, whatever the time since the last chunk.
 const ENOUGH: usize = 64 * 1024;
 /// Time after the first new line of a followed log after which a chunk is stored, at least.
 const MIN_HOLD: Duration = Duration::from_secs(1);
@@ -43,7 +43,7 @@ pub(super) enum CollectError {
     Objects(#[from] ObjectError),
     #[error("the database does not answer")]
     Database(#[from] sqlx::Error),
-    /// Another replica has stored a chunk since.
+    /// Another replica has stored a chunk meanwhile.
     #[error("another replica collects this log")]
     Overtaken,
     /// The instance is deleted: its log is not kept.
@@ -55,7 +55,8 @@ pub(super) enum CollectError {
 pub(super) struct Source {
     instance: InstanceId,
     attempt: i64,
-    /// What is stored and what is not yet; none until the index is read, and after an error of the archive.
+    /// What is stored, and the lines that are not yet; none until the index is read, and after an error of
+    /// the archive.
     batch: Option<Batch>,
 }
 
@@ -100,7 +101,7 @@ impl Source {
         self.batch.as_ref().is_some_and(|batch| !batch.builder.is_empty())
     }
 
-    /// Collects what is there and, if `follow`, what comes until the container ends.
+    /// Collects the existing lines and, if `follow`, later ones until the container ends.
     pub(super) async fn collect(
         &mut self,
         archive: &Archive,
@@ -108,7 +109,7 @@ impl Source {
         container: &Container,
         follow: bool,
     ) -> Result<(), CollectError> {
-        // what an error of the archive leaves is read again
+        // lines lost in an error of the archive are read again
         let mut batch = match self.batch.take() {
             Some(batch) => batch,
             None => Batch::new(self.load(archive).await?),
@@ -233,7 +234,7 @@ impl Batch {
         let stream = match cluster.log(pod, &part).await {
             Ok(stream) => stream,
             Err(PodError::NotRunning(_)) => {
-                // nothing was restarted: the cluster has deleted what was stored last, and maybe more
+                // no restart: the cluster has deleted the last stored line, and maybe more
                 self.after_gap |= had_lines;
                 return Ok(());
             }

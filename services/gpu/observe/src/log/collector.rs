@@ -1,8 +1,8 @@
 //! Collects the logs of one cluster, in the replica that has its lock.
 //!
-//! Logs are followed, so that the last lines of a container are read before the cluster deletes them: up to a limit of
-//! open connections, of which half is for containers that are starting or ending. The others are read every few seconds,
-//! from the last line on.
+//! Logs are followed, so that the last lines of a container are read before the cluster deletes them: up to a
+//! limit of open connections, half of them for containers that are starting or ending. The others are read
+//! every few seconds, from the last line on.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -21,7 +21,7 @@ use super::{
 const LOCK: Duration = Duration::from_secs(5);
 /// Time until a container that is starting or ending is tried again.
 const RETRY: Duration = Duration::from_secs(1);
-/// Time between two looks at the containers, while observations come.
+/// Minimum time between two checks of the containers, while observations arrive.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// One attempt of an instance.
@@ -61,7 +61,7 @@ impl Collector {
             if let Some(mut lock) = self.archive.db.lock(&name).await? {
                 tokio::select! {
                     () = self.collect() => {}
-                    // as in a crash
+                    // as after a crash
                     () = lock.lost() => tracing::warn!(cluster = self.cluster.name(), "lock of the logs lost"),
                 }
             }
@@ -121,7 +121,7 @@ impl Collector {
             }
             let follow = *following < if container.settled { config.follows / 2 } else { config.follows };
             if !follow && *reading >= config.collections {
-                // a reading that ends makes room
+                // a read that ends frees capacity
                 continue;
             }
             *if follow { &mut *following } else { &mut *reading } += 1;

@@ -74,7 +74,7 @@ impl LogArchiveConfig {
         Duration::from_secs(self.interval_seconds.max(1).into())
     }
 
-    /// Returns for how long few new lines are left in the cluster.
+    /// Returns for how long a small number of new lines stays in the cluster.
     pub fn hold(&self) -> Duration {
         Duration::from_secs(self.hold_seconds.into())
     }

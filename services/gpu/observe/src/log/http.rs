@@ -35,9 +35,9 @@ use super::{
 
 const DEFAULT_TAIL: i64 = 1000;
 const MAX_TAIL: i64 = 10_000;
-/// Bytes of the text that is searched for.
+/// Maximum number of bytes of the search text.
 const MAX_SEARCH: usize = 200;
-/// Bytes of kept text that one request searches.
+/// Maximum number of bytes of kept text that one request searches.
 const MAX_SEARCHED: i64 = 64 * 1024 * 1024;
 /// Parts of the response on their way to the connection.
 const PENDING: usize = 4;
@@ -120,7 +120,7 @@ pub(crate) async fn get_instance_log(
             read = reader.run() => reader.finish(read, &out).await,
         };
         if let Some(comment) = end.filter(|_| is_stream) {
-            // a client that takes nothing misses it
+            // a client that reads nothing misses it
             let _ = out.try_send(Ok(Bytes::from(format!(": {comment}\n\n"))));
         }
         drop(open);
@@ -173,7 +173,7 @@ async fn select(
         instance: id,
         attempt,
         start: resumed.map_or(begin, |resumed| resumed.max(begin)),
-        // a stream that is resumed goes on where it was
+        // a resumed stream continues at its position
         tail: query.tail.filter(|_| resumed.is_none()).or(is_default.then_some(DEFAULT_TAIL)),
         search: search.map(|text| Finder::new(text.as_bytes()).into_owned()),
         follow: query.follow.unwrap_or(is_stream),
@@ -191,7 +191,7 @@ fn read_since(text: &str, now: Timestamp) -> Result<Timestamp, Problem> {
     })
 }
 
-/// Finds out where the lines come from.
+/// Decides where the lines come from.
 async fn prepare(
     app: &Parts,
     selection: Selection,
@@ -240,7 +240,7 @@ async fn prepare(
     let mut reader =
         Reader { app: app.clone(), selection, archive, live, stored, output, sent: start, is_live };
     if reader.archive.is_none() {
-        // what is wrong is a problem, and not the end of a stream
+        // a failure is a problem response, and not the end of a stream
         reader.open().await?;
     }
     Ok(reader)

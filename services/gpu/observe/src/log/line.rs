@@ -1,9 +1,9 @@
 //! Lines of a container's log, and positions in it. Pure.
 //!
-//! A position is the time of a line and its number among the lines of that time. The times of a log never decrease: a
-//! line that the cluster stamped earlier than the one before it (two streams are stamped independently) counts with
-//! the time of that one. So every reader that begins at a full second or before numbers the lines alike, whichever
-//! window of the log it asked for.
+//! A position is the time of a line and its number among the lines of that time. The times of a log never
+//! decrease: a line that the cluster stamped earlier than the one before it (two streams are stamped
+//! independently) counts with the time of the previous line. So every reader that begins at a full second or
+//! earlier assigns the same numbers, whichever window of the log it reads.
 
 use std::{fmt, str::FromStr};
 
@@ -14,7 +14,7 @@ use jiff::Timestamp;
 pub(super) const MAX_PART: usize = 64 * 1024;
 /// Maximum number of bytes of a time stamp.
 const MAX_STAMP: usize = 64;
-/// What separates the time from the text, and from a text that the next line continues.
+/// The separator between time and text, and the one if the next line continues the text.
 const SEPARATORS: [u8; 2] = [b' ', b'\t'];
 
 /// A position in the log of one attempt: after this line. The default is before all lines.
@@ -92,8 +92,8 @@ pub(super) struct Stamped {
     pub(super) ends: bool,
 }
 
-/// Cuts the bytes of a log into lines: `<RFC 3339 time> <text>`. Lines without a time are dropped: the cluster's own
-/// messages. Holds one part of a line at most, and what was pushed last.
+/// Cuts the bytes of a log into lines: `<RFC 3339 time> <text>`. Lines without a time are dropped: the
+/// cluster's own messages. Holds at most one part of a line, in addition to the bytes that were pushed last.
 #[derive(Debug, Default)]
 pub(super) struct Splitter {
     bytes: BytesMut,
@@ -140,7 +140,7 @@ impl Splitter {
         (!text.is_empty()).then_some(Stamped { time, text, ends })
     }
 
-    /// Reads the time of the next line, once enough of it has come.
+    /// Reads the time of the next line, once enough bytes have arrived.
     fn stamp(&mut self) -> Option<Option<Begun>> {
         let window = self.bytes.get(..MAX_STAMP.min(self.bytes.len())).unwrap_or_default();
         let end = window.iter().position(|byte| SEPARATORS.contains(byte) || *byte == b'\n');
@@ -168,7 +168,7 @@ pub(super) struct Sequencer {
 }
 
 impl Sequencer {
-    /// Continues after a position. All lines that come are placed after it.
+    /// Continues after a position. All later lines are placed after it.
     pub(super) fn after(last: Position) -> Self {
         Self { last }
     }

@@ -118,7 +118,7 @@ impl Objects {
         Ok(page.is_truncated() != Some(true))
     }
 
-    /// Deletes a page of an instance's objects. Returns whether none is left.
+    /// Approximate number of bytes that are sent together.
     pub(super) async fn delete_instance(
         &self,
         tenant: TenantId,

@@ -22,11 +22,11 @@ const RETRY_MS: u32 = 1000;
 pub(super) enum Form {
     /// The text of the lines, after their times if `timestamps`.
     Text { timestamps: bool },
-    /// A message for each line. Closed when the client takes nothing for `slow_reader`.
+    /// A message for each line. Closed when the client reads nothing for `slow_reader`.
     Events { slow_reader: Duration },
 }
 
-/// The client is gone, or takes nothing.
+/// The client is gone, or reads nothing.
 #[derive(Debug)]
 pub(super) struct Disconnected;
 
@@ -105,7 +105,7 @@ impl Output {
         self.sent
     }
 
-    /// Sends a sign of life. Plain text has none.
+    /// Sends a heartbeat. Plain text has none.
     pub(super) async fn heartbeat(&mut self) -> Result<(), Disconnected> {
         self.sent = Instant::now();
         if self.form.is_events() {

@@ -42,7 +42,7 @@ pub(super) struct Selection {
 pub(super) struct Live {
     pub(super) cluster: Arc<Cluster>,
     pub(super) pod: PodRef,
-    /// The end of what came from the pods before.
+    /// The end of what came from earlier pods.
     pub(super) floor: Position,
     /// Its log, once it is open.
     pub(super) opened: Option<BoxStream<'static, std::io::Result<Vec<u8>>>>,
@@ -80,7 +80,7 @@ pub(super) struct Reader {
     /// The log as it is stored.
     pub(super) stored: Log,
     pub(super) output: Output,
-    /// The last line that was sent or passed over.
+    /// The last line that was sent or skipped.
     pub(super) sent: Position,
     /// Whether the attempt has a container.
     pub(super) is_live: bool,
@@ -92,7 +92,7 @@ impl Reader {
         if let Some(archive) = self.archive.clone() {
             match self.send_archived(&archive).await {
                 Err(error @ (ReadError::Objects(_) | ReadError::Chunk(_))) if self.live.is_some() => {
-                    // the cluster has the newest lines, and usually all that are asked for
+                    // the cluster has the newest lines, and usually all requested ones
                     tracing::warn!(
                         instance.id = %self.selection.instance, error = %ErrorChain(&error), "kept log not available"
                     );
@@ -138,7 +138,7 @@ impl Reader {
                 if stored.after_gap || bytes.is_none() {
                     self.output.event("gap", &json!({}));
                 }
-                // a chunk that is gone was deleted with age since the index was read
+                // a missing chunk was deleted by retention since the index was read
                 let Some(bytes) = bytes else { continue };
                 let mut skip = if stored.number == from.number { from.skip } else { 0 };
                 for line in chunk::lines(bytes, stored.first()) {

@@ -13,7 +13,7 @@ pub(super) struct Log {
     pub(super) attempt: i64,
     /// The pod from which it was collected last; empty before the first line.
     pub(super) pod: String,
-    /// The end of what came from the pods before that.
+    /// The end of what came from earlier pods.
     pub(super) floor: Position,
     /// The last line that is stored.
     pub(super) position: Position,
@@ -22,13 +22,13 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// A log of which nothing is stored.
+    /// Returns a log with no stored lines.
     pub(super) fn new(tenant: TenantId, instance: InstanceId, attempt: i64) -> Self {
         let (floor, position) = (Position::default(), Position::default());
         Self { tenant, instance, attempt, pod: String::new(), floor, position, next_chunk: 1 }
     }
 
-    /// Whether lines were stored. They may have been deleted with age.
+    /// Whether lines were stored. Retention may have deleted them.
     pub(super) fn has_lines(&self) -> bool {
         self.position > Position::default()
     }
@@ -74,8 +74,8 @@ pub(super) async fn find(
     }))
 }
 
-/// Stores a chunk and the position after it. `before` is the log without it. Returns the log with it; none, and nothing
-/// is stored, if another replica has stored a chunk since, or the instance is deleted.
+/// Stores a chunk and the position after it. `before` is the log without it. Returns the log with it; none,
+/// and nothing is stored, if another replica has stored a chunk meanwhile, or the instance is deleted.
 pub(super) async fn append(
     conn: &mut PgConnection,
     before: &Log,
@@ -185,7 +185,7 @@ pub(super) struct TailStart {
     pub(super) skip: i64,
 }
 
-/// Returns where the last `lines` lines begin; none if there are not more.
+/// Returns where the last `lines` lines begin; none if there are no more than that.
 pub(super) async fn tail_start(
     conn: &mut PgConnection,
     tenant: TenantId,
@@ -208,7 +208,7 @@ pub(super) async fn tail_start(
     .await
 }
 
-/// Returns the bytes of text in a tenant's log after a position, about.
+/// Returns the approximate number of bytes of text in a tenant's log after a position.
 pub(super) async fn text_bytes(
     conn: &mut PgConnection,
     tenant: TenantId,
@@ -292,7 +292,7 @@ pub(super) async fn expired(
     .await
 }
 
-/// Returns the oldest chunks of an instance without which its chunks have at most `bytes`.
+/// Returns the oldest chunks of an instance whose deletion leaves at most `bytes`.
 pub(super) async fn excess(
     conn: &mut PgConnection,
     instance: InstanceId,

@@ -1,5 +1,5 @@
-//! What a running instance used, span by span: for the decision whether it is idle. A span is returned only if all that the
-//! source should know of it is known.
+//! The use of a running instance, span by span, to decide whether it is idle. A span is returned only if the
+//! source reports everything that it should about it.
 
 use api::ErrorChain;
 use db::Db;
@@ -14,7 +14,7 @@ use super::{
     source, store,
 };
 
-/// Seconds of a step of the window: of four values of Prometheus.
+/// Seconds of a step of the window: four values of Prometheus.
 const STEP: i64 = 60;
 
 /// A run that continues.
@@ -29,7 +29,7 @@ pub(crate) struct Measured<'a> {
     pub(crate) has_gpus: bool,
 }
 
-/// What was used in a span of time.
+/// The use in a span of time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Load {
     pub start: Timestamp,
@@ -40,7 +40,7 @@ pub(crate) struct Load {
 }
 
 impl Monitoring {
-    /// Returns what an instance used from `from` to `now`, in order. Empty if the source does not answer.
+    /// Returns the use of an instance from `from` to `now`, in order. Empty if the source does not answer.
     pub(crate) async fn loads(
         &self,
         db: &Db,

@@ -1,10 +1,10 @@
-//! Metrics of instances: what they used in a window of time, from Prometheus where a cluster has one, otherwise from
-//! samples of what the cluster's nodes report.
+//! Metrics of instances: their use in a window of time, from Prometheus where a cluster has one, otherwise
+//! from samples of the reports of the cluster's nodes.
 //!
 //! - `model`: metrics, windows, and how spans of time become points. Pure.
 //! - `query`: PromQL; `prometheus`: the client. `source`: what a Prometheus answers for the runs of an instance.
 //! - `sampler`: the replica that has a cluster's lease samples its nodes; `retention` averages and deletes samples.
-//! - `load`: what a running instance used, for the idle stop.
+//! - `load`: the use of a running instance, for the idle stop.
 //! - `store`: SQL. `http`, `read`: the request, and its series from all sources.
 //!
 //! `docs/adr/0016-metrics-from-prometheus-or-the-nodes.md` has the reasons.

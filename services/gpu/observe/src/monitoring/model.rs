@@ -106,7 +106,7 @@ impl Metric {
 enum Summary {
     /// Weighted by time.
     Average,
-    /// An average of codes would be no code.
+    /// An average of codes is not a code.
     Largest,
 }
 
@@ -139,7 +139,7 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// The window of a request at the time `now`. What lies in the future is left out.
+    /// The window of a request at the time `now`. Its future part is left out.
     pub(super) fn new(
         from: Option<Timestamp>,
         to: Option<Timestamp>,
@@ -192,7 +192,7 @@ impl Window {
     }
 }
 
-/// Returns the time `second`; one that is out of range does not occur in a window.
+/// Returns the time `second`; a window contains no time that is out of range.
 pub(super) fn time(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap_or_default()
 }

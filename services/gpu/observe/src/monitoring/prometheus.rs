@@ -39,7 +39,7 @@ pub(super) enum QueryError {
     #[error("Prometheus answers with status {status}: {message}")]
     Refused {
         status: StatusCode,
-        /// What it says, shortened.
+        /// Its error message, shortened.
         message: String,
     },
     #[error("the answer of Prometheus is not the result of a range query: {0}")]
@@ -58,7 +58,7 @@ impl QueryError {
     }
 }
 
-/// Which values are asked for: one every `step` seconds from `start` to `end`.
+/// The requested values: one every `step` seconds from `start` to `end`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Range {
     pub(super) start: i64,
@@ -79,7 +79,7 @@ impl Series {
         self.metric.get(name).map_or("", String::as_str)
     }
 
-    /// Returns times, in seconds since 1970, and values. Values that are no numbers are left out.
+    /// Returns times, in seconds since 1970, and values. Values that are not numbers are left out.
     pub(super) fn values(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
         let numbers = self.values.iter().filter_map(|(at, text)| Some((*at, text.parse::<f64>().ok()?)));
         numbers.filter(|(at, value)| at.is_finite() && value.is_finite())
@@ -115,7 +115,7 @@ impl Prometheus {
         Ok(Self { config: Arc::new(config.clone()), url, http: http.clone(), permits, metrics })
     }
 
-    /// Returns when the queries of a request that begins now have to be answered.
+    /// Returns the deadline for the queries of a request that begins now.
     pub(super) fn deadline(&self) -> Instant {
         Instant::now() + Duration::from_millis(self.config.timeout_ms.max(1))
     }

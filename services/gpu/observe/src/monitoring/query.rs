@@ -22,7 +22,7 @@ pub(super) enum Exporter {
     Pod,
 }
 
-/// How a metric is asked for.
+/// How a metric is queried.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Source {
     pub(super) exporter: Exporter,

@@ -1,5 +1,5 @@
-//! Samples the nodes of one cluster, in the replica that has its lock: every few seconds a request to each node with
-//! running instances, and one statement for all samples. Nothing is written for instances that do not run.
+//! Samples the nodes of one cluster, in the replica that has its lock: every few seconds a request to each
+//! node with running instances, and one statement for all samples. Instances that do not run are not sampled.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -28,7 +28,8 @@ const LOCK: Duration = Duration::from_secs(10);
 const PARALLEL: usize = 8;
 /// Samples stored in one statement.
 const BATCH: usize = 1000;
-/// A measurement that a node dates further from now than this, in seconds, has the time at which it was read.
+/// Maximum difference between a node's time and now, in seconds. A measurement beyond it gets the time at
+/// which it was read.
 const MAX_SKEW: f64 = 60.0;
 const NANO: f64 = 1e-9;
 
@@ -92,7 +93,8 @@ impl Sampler {
         }
     }
 
-    /// Returns what the nodes with running instances report. Each node that begins or ceases to be silent is logged once.
+    /// Returns what the nodes with running instances report. Each node that stops or resumes answering is
+    /// logged once.
     async fn read_nodes(
         &self,
         running: &[RunningPod],
@@ -156,8 +158,8 @@ fn outcome(answer: &Result<Vec<PodStats>, PodError>) -> Outcome {
     }
 }
 
-/// What an instance used between two measurements, or up to the first one. `interval` is the usual time between two, in
-/// seconds.
+/// The use of an instance between two measurements, or up to the first one. `interval` is the usual time
+/// between two, in seconds.
 fn sample(
     instance: InstanceId,
     before: Option<&PodStats>,
@@ -172,7 +174,7 @@ fn sample(
     };
     let since_before = before.and_then(|before| elapsed(before.at, present.at));
     let rate = |before: Option<u64>, present: Option<u64>, seconds: Option<f64>| {
-        // a counter that has shrunk began anew
+        // a counter that has shrunk was reset
         #[expect(clippy::cast_precision_loss, reason = "a rate needs no more digits")]
         Some(present?.checked_sub(before?)? as f64 / seconds?)
     };

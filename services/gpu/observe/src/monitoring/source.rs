@@ -15,7 +15,7 @@ use super::{
     store::Run,
 };
 
-/// Values that are asked for in each step: what a run loses at its ends is less than one of these parts.
+/// Values per step: less than one such part is lost at each end of a run.
 const PARTS: i64 = 4;
 /// Queries of a request at a time.
 const PARALLEL: usize = 4;
@@ -82,7 +82,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Takes what belongs to the runs from the answer.
+/// Extracts the spans that belong to the runs from the answer.
 fn spans(series: &[Series], plan: &Plan<'_>, runs: &[Run]) -> Answer {
     if series.len() > MAX_SERIES {
         return Err(QueryError::Unexpected(format!("{} series", series.len())));

@@ -82,7 +82,7 @@ pub(super) async fn runs(
     Ok(rows.fetch_all(conn).await?.into_iter().map(Run::from).collect())
 }
 
-/// What an instance used in the `seconds` up to `at`.
+/// The use of an instance in the `seconds` up to `at`.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Sample {
     pub(super) instance_id: InstanceId,
@@ -96,7 +96,8 @@ pub(super) struct Sample {
     pub(super) network_sent: Option<f64>,
 }
 
-/// Stores samples. Those of deleted instances, and those that are stored, are left out. Returns how many are new.
+/// Stores samples. Samples of deleted instances, and samples that are already stored, are left out. Returns
+/// how many are new.
 pub(super) async fn insert(conn: &mut PgConnection, samples: &[Sample]) -> sqlx::Result<u64> {
     let instances: Vec<InstanceId> = samples.iter().map(|sample| sample.instance_id).collect();
     let times: Vec<jiff_sqlx::Timestamp> = samples.iter().map(|sample| sample.at.to_sqlx()).collect();
@@ -164,7 +165,7 @@ pub(super) async fn samples(
 
 /// Averages the samples of the oldest five minutes that are over and not averaged. Returns false if there are none.
 pub(super) async fn average(conn: &mut PgConnection) -> sqlx::Result<bool> {
-    // locks the row: of several replicas, one at a time averages
+    // locks the row: only one replica averages at a time
     let begin = sqlx::query_scalar!(
         // nothing older is kept
         r#"select greatest(averaged_to, date_bin('5 minutes', now() - interval '70 minutes', 'epoch')) as "begin!: jiff_sqlx::Timestamp"

@@ -1,4 +1,4 @@
-//! What the units report, by datacenter. Pure but for the units.
+//! The reports of the units, by datacenter. Pure except for the clusters' units.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -27,7 +27,7 @@ impl From<NotIsolated> for Problem {
     }
 }
 
-/// Checks that some unit of the datacenter, or of any, runs code of tenants. Without units there is nothing to say.
+/// Checks that some unit of the datacenter, or of any, runs code of tenants. Succeeds if there are no units.
 ///
 /// # Errors
 /// Why none does.
@@ -40,8 +40,8 @@ pub fn datacenters(clusters: &Clusters) -> Vec<String> {
     running(&clusters.units())
 }
 
-/// Returns the names of the datacenters in which code of tenants runs, unless it runs in all. Those come first that
-/// answer, and that run it in all their units.
+/// Returns the names of the datacenters in which code of tenants runs, unless it runs in all. Those that
+/// answer, and those that run it in all their units, come first.
 pub fn limit(clusters: &Clusters) -> Option<Vec<String>> {
     limit_of(&clusters.seen())
 }

@@ -7,8 +7,8 @@ use ids::DatacenterId;
 
 use super::limit;
 
-/// The datacenters in which an order may run, one at least: the one that it names, or none for any. Of code of tenants, those in
-/// which it runs, unless it runs in all.
+/// The datacenters in which an order may run, at least one: the one that it names, or none for any. For code
+/// of tenants: those in which it runs, unless it runs in all.
 pub(crate) async fn places(
     clusters: &Clusters,
     stock: &stock_api::Client,
@@ -25,7 +25,7 @@ pub(crate) async fn places(
             Err(error) => return Err(error),
         }
     }
-    // stock chooses; where such code runs nowhere, the order is refused, or the claimed unit given back
+    // stock chooses; if such code runs nowhere, the order is refused, or the claimed unit released
     if places.is_empty() {
         places.push(None);
     }

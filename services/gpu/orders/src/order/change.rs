@@ -72,7 +72,7 @@ pub(crate) struct InstanceChange {
     idle_stop: Option<Option<IdleStopSettings>>,
 }
 
-/// Tells a field that is null from one that is absent.
+/// Distinguishes a null field from an absent one.
 fn nullable<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }
@@ -127,7 +127,7 @@ impl InstanceChange {
             || self.public_ports.is_some()
     }
 
-    /// What identifies a repeated request.
+    /// Returns the content that identifies a repeated request.
     pub(super) fn identity(&self, cipher: &Cipher) -> secret_values::Identity<'_, Self> {
         secret_values::Identity::new(self, self.secrets.as_deref().unwrap_or_default(), cipher)
     }
@@ -174,7 +174,7 @@ impl InstanceChange {
             if let Some(storages) = &self.storages {
                 instance.change_storages(mount::resolve(&Requested::list(storages), template)?);
                 if let Some(datacenter) = new.datacenter {
-                    // the instance goes where its storages are
+                    // the instance moves to the datacenter of its storages
                     instance.change_datacenter(datacenter.id, &datacenter.name).map_err(Error::from)?;
                 }
             } else if changes_software {
@@ -214,7 +214,7 @@ impl InstanceChange {
         Ok(())
     }
 
-    /// Returns what is to run instead, if that changes.
+    /// Returns the new image and how to run it, if that changes.
     async fn new_software(
         &self,
         tx: &mut PgConnection,

@@ -240,7 +240,7 @@ impl NewInstance {
         self.existing_mounts().into_iter().chain(new).collect()
     }
 
-    /// What identifies a repeated request.
+    /// Returns the content that identifies a repeated request.
     pub(super) fn identity(&self, cipher: &Cipher) -> secret_values::Identity<'_, Self> {
         secret_values::Identity::new(self, &self.secrets, cipher)
     }
@@ -306,7 +306,7 @@ impl NewInstance {
         Ok(instance)
     }
 
-    /// Returns what is created and started, without an effect.
+    /// Returns the instance that would be created and started, without an effect.
     pub(super) fn instance(
         &self,
         owner: &Owner,

@@ -135,7 +135,7 @@ async fn create_instance(
 ) -> Result<Reply, Problem> {
     member.writer()?;
     new.check(app.config.idle, Author::User)?;
-    // before the transaction; a repeated request gets its stored response, whatever these checks say now
+    // before the transaction; a repeated request gets its stored response whatever these checks return now
     let checked = async {
         let mut references = new.check_references(&app, &subject).await?;
         new.create_storage(&app, &subject, &member, &key, &mut references).await?;
@@ -196,7 +196,7 @@ async fn update_instance(
 ) -> Result<Reply, Problem> {
     member.writer()?;
     change.check(app.config.idle)?;
-    // before the transaction; a repeated request gets its stored response, whatever these checks say now
+    // before the transaction; a repeated request gets its stored response whatever these checks return now
     let references = change.check_references(&app, &subject).await;
     key.once(app.db.tenant(member.tenant).await?, member.tenant, &change.identity(&app.cipher), async |tx| {
         let mut instance = store::lock(tx, member.tenant, id).await?.ok_or_else(Problem::not_found)?;
@@ -221,7 +221,7 @@ async fn command(
     member.writer()?;
     let now = (app.clock)();
     key.once(app.db.tenant(member.tenant).await?, member.tenant, options, async |tx| {
-        // a repeated request gets its stored response, whatever its checks say now
+        // a repeated request gets its stored response whatever its checks return now
         let command = command?;
         let mut instance = store::lock(tx, member.tenant, id).await?.ok_or_else(Problem::not_found)?;
         instance.check_unmanaged().map_err(Error::from)?;

@@ -75,7 +75,7 @@ fn derived(key: &str) -> String {
     format!("new-storage:{key}")
 }
 
-/// The storage service's refusal, as one of this request.
+/// Maps the storage service's refusal to a problem of this request.
 fn refused(problem: &ProblemDetails) -> Problem {
     if problem.errors.is_empty() {
         let limit = [ProblemType::QuotaExceeded, ProblemType::TenantSuspended, ProblemType::BudgetExhausted];

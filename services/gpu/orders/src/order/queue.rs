@@ -1,4 +1,5 @@
-//! The queue, as seen from here: places of waiting instances, quotes, and the grants that wake instances.
+//! The queue as seen by this service: places of waiting instances, quotes, and the grants that wake
+//! instances.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -45,8 +46,8 @@ where
     OpenApiRouter::new().routes(routes!(quote_instance))
 }
 
-/// Adds their places in the queue to instances that wait, by one call with the user's access token `subject`. A stock service that does not answer leaves them
-/// marked as unknown.
+/// Adds their places in the queue to instances that wait, by one call with the user's access token `subject`.
+/// If the stock service does not answer, they are marked as unknown.
 pub(super) async fn add_places<'a>(
     app: &Parts,
     subject: &SecretString,
@@ -250,7 +251,7 @@ async fn step(db: &Db, stock: &stock_api::Client, position: &mut Position) -> an
         }
     };
     let grants = match stock.queue_grants(&position.next, WAIT_SECONDS).await {
-        // from before the stock database was restored
+        // the cursor is from before the stock database was restored
         Err(peer::Error::Problem(problem)) if problem.is(ProblemType::InvalidField) => {
             position.next.clear();
             stock.queue_grants("", 0).await?

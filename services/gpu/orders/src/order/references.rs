@@ -1,5 +1,5 @@
-//! What an order refers to in other services, checked with the access token of the user, or as this service for an order
-//! of another service.
+//! What an order refers to in other services, checked with the access token of the user, or with this
+//! service's token for an order of another service.
 
 use api::{Checks, Problem};
 use gpu_core::instance::{Offer, OrderedGpu, mount::Requested};
@@ -133,7 +133,7 @@ pub(super) async fn check_storage_spec(
     Ok(())
 }
 
-/// Returns what another service found; a missing resource is an invalid field.
+/// Returns the result of another service; a missing resource is an invalid field.
 fn existing<T>(
     found: Result<T, peer::Error>,
     service: &'static str,

@@ -23,7 +23,7 @@ use super::{
     values::Values,
 };
 
-/// An action that takes longer is stopped and retried.
+/// Time after which an action is stopped and retried.
 const TIMEOUT: Duration = Duration::from_secs(8);
 /// How long a start waits for a storage that is not available yet.
 const STORAGE_WAIT: SignedDuration = SignedDuration::from_secs(60);
@@ -157,7 +157,7 @@ impl Actions {
         let Some(unit) = instance.state.unit() else { return Ok(None) };
         let desired = manifest::desired(instance, &self.apps.url(instance.id, None));
         let reason = match self.cluster(&unit.cluster)?.apply(&unit.name, &desired).await {
-            // what is there now is known, and decides the next step
+            // the result is known, and decides the next step
             Ok(()) | Err(WriteError::Occupied) => return Ok(None),
             Err(WriteError::Gone) => Reason::new(ReasonCode::UnitGone, "The instance's unit was removed."),
             Err(WriteError::Rejected(message)) => Reason::new(
@@ -238,7 +238,7 @@ impl Actions {
     }
 }
 
-/// Returns whether a service's answer is about the instance, and not about the service or the form of the call.
+/// Returns whether a service's answer concerns the instance, not the service or the form of the call.
 pub(super) fn concerns_instance(problem: &ProblemDetails) -> bool {
     let about_the_call = [
         ProblemType::BadRequest,

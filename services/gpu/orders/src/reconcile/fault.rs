@@ -1,4 +1,4 @@
-//! Points of a reconcile at which a test injects a fault.
+//! Points of a reconcile at which tests inject faults.
 
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ impl From<&Action> for ActionKind {
 pub enum Point {
     /// Before a call of another service or a cluster.
     Before(ActionKind),
-    /// After it has had its effect; nothing of it is stored yet.
+    /// After the call took effect; nothing of it is stored yet.
     After(ActionKind),
     /// A transaction was committed.
     Committed,

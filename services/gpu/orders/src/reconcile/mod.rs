@@ -1,5 +1,5 @@
-//! Carries out what instances are to become: a claim of the stock service, attachments of the storage service, and the
-//! `spec.instance` of a `GpuUnit`.
+//! Carries out the desired state of instances: a claim of the stock service, attachments of the storage
+//! service, and the `spec.instance` of a `GpuUnit`.
 
 mod actions;
 pub mod fault;

@@ -1,8 +1,8 @@
-//! Reconciles an instance: decide, carry out one step, decide again, until there is nothing to do but wait.
+//! Reconciles an instance: decide, carry out one step, decide again, until only waiting is left.
 //!
-//! What the cluster reports is recorded in memory, and stored before the next call and at the end: no transaction is
-//! open during a call, and a reconcile without a call is one transaction. A reconcile that is cut off at any point is
-//! continued by the next one, which decides from what is stored and observed then.
+//! What the cluster reports is recorded in memory, and stored before the next call and at the end: no
+//! transaction is open during a call, and a reconcile without a call is one transaction. An interrupted
+//! reconcile is continued by the next one, which decides from what is stored and observed then.
 
 use std::{sync::Arc, time::Duration};
 
@@ -40,8 +40,8 @@ use super::{
 };
 use crate::order::OrderConfig;
 
-/// How long the first call to the cluster of a new unit may take. The row was leased before it had a unit, in the lane
-/// that the starts of all clusters share: a slower call is repeated in the cluster's own lane.
+/// How long the first call to the cluster of a new unit may take. The row was leased before it had a unit, in
+/// the lane that the starts of all clusters share, so a slower call is repeated in the cluster's own lane.
 const FIRST_CALL: Duration = Duration::from_millis(500);
 /// How long a due reconcile waits for the cluster's answer, where it can use the last observation instead.
 const CONFIRMATION: Duration = Duration::from_secs(2);
@@ -49,14 +49,14 @@ const CONFIRMATION: Duration = Duration::from_secs(2);
 const NEEDED_CONFIRMATION: Duration = Duration::from_secs(8);
 /// Time until an instance that waits for an event is reconciled without one, in case the event was lost.
 const WAITING: Duration = Duration::from_secs(20);
-/// The same in the queue, where thousands may wait, each of which costs a call of the stock service. Grants are kept for a
-/// day, so none is lost unless the stock service's database is restored from a backup.
+/// The same for a queued instance. Thousands may wait, and each reconcile costs a call of the stock service.
+/// Grants are kept for a day, so none is lost unless the stock service's database is restored from a backup.
 const QUEUED: Duration = Duration::from_secs(600);
 /// The same for a running instance.
 const RUNNING: Duration = Duration::from_secs(300);
 /// The same for a running instance that may lose its unit: its claim is confirmed, too.
 const INTERRUPTIBLE: Duration = Duration::from_secs(60);
-/// Time for which an instance that has lost its unit stays in it, if the stock service did not say until when.
+/// Time for which an instance that has lost its unit stays in it, if the stock service returned no time.
 const RECALL: SignedDuration = SignedDuration::from_secs(15);
 /// Time after the end when delayed calls can have no effect any more, and what they left is released.
 const LEFTOVERS: Duration = Duration::from_secs(60);
@@ -64,7 +64,7 @@ const LEFTOVERS: Duration = Duration::from_secs(60);
 const MAX_STEPS: usize = 64;
 /// Instances read at a time.
 const BATCH: usize = 500;
-/// The instance is read again at once: a command has changed it, or it belongs in another lane.
+/// The instance is read again at once: a command has changed it, or it belongs to another lane.
 const OVERTAKEN: Outcome = Outcome::RequeueAfter(Duration::ZERO);
 
 /// Reconciles instances. Clones share connections.
@@ -262,7 +262,7 @@ impl Reconciler {
         anyhow::bail!("no end after {MAX_STEPS} steps")
     }
 
-    /// Whether an interruptible instance has lost its unit, and this service died before it recorded that.
+    /// Whether an interruptible instance has lost its unit, and this service crashed before it recorded that.
     async fn has_lost_claim(&self, instance: &Instance) -> bool {
         instance.can_be_recalled()
             && tokio::time::timeout(CONFIRMATION, self.actions.has_lost_claim(instance))
@@ -270,7 +270,8 @@ impl Reconciler {
                 .unwrap_or(false)
     }
 
-    /// Returns whether no instance is in the unit. Otherwise, the instance is reconciled as soon as that is so.
+    /// Returns whether no instance is in the unit. Otherwise, the instance is reconciled once the unit is
+    /// free.
     fn is_vacated(&self, instance: &Instance) -> bool {
         let Some(unit) = instance.state.unit() else { return false };
         self.clusters.get(&unit.cluster).is_some_and(|cluster| cluster.is_vacated(&unit.name, instance.id))
@@ -298,7 +299,7 @@ impl Reconciler {
         Ok(step)
     }
 
-    /// Decides again, by what the cluster answers now. Returns `step` if the instance has no unit to ask for.
+    /// Decides again on a fresh answer of the cluster. Returns `step` if the instance has no unit to ask for.
     async fn confirm(&self, instance: &Instance, step: Step) -> Result<Step, Blocked> {
         let Some(unit) = instance.state.unit() else { return Ok(step) };
         let Some(cluster) = self.clusters.get(&unit.cluster) else { return Ok(step) };
@@ -344,7 +345,7 @@ impl Reconciler {
     /// Stores a claim, if the tenant's limits and its budget allow the instance at the price of the unit; otherwise, in the same
     /// transaction, that the start has failed. Returns false, and stores nothing, if a command has changed the instance.
     ///
-    /// In the same transaction, the interruptible instance that had the unit is told to leave it.
+    /// In the same transaction, the interruptible instance that had the unit is recalled.
     async fn store_claim(&self, draft: &mut Draft, mut claim: Claim) -> anyhow::Result<bool> {
         let mut tx = self.db.worker().await?;
         let mut displaced = match claim.displaced.take() {
@@ -373,7 +374,7 @@ impl Reconciler {
             let problem = Some(Box::new(problem.into()));
             draft.record(Event::Failed(Failure { problem, ..Failure::new(reason) }))?;
         }
-        // each write locks the log of events of a tenant: always in the order of the tenants
+        // each write locks the event log of a tenant: always in the order of tenants
         let is_first = |(displaced, _): &mut (Instance, Timestamp)| displaced.tenant < draft.instance.tenant;
         if let Some((mut displaced, leave_by)) = displaced.take_if(is_first) {
             end::recall(&mut tx, &mut displaced, leave_by).await?;

@@ -30,7 +30,7 @@ impl Actions {
         };
         let values = match values {
             Ok(values) => values,
-            // the instance is read again, without it
+            // the instance is read again, without the credential
             Err(error @ ReadError::CredentialEnded) => return Err(Blocked::new(not_accepted(), &error)),
             Err(ReadError::Database(error)) => return Err(Blocked::new(internal_error(), &error)),
             Err(error @ ReadError::Unreadable { .. }) => {
@@ -67,7 +67,7 @@ impl Actions {
         cluster.delete_secret(&object.namespace, &object.name).await.map_err(|error| blocked(&error))
     }
 
-    /// Deletes again what delayed calls may have written. Returns whether anything is to be forgotten now.
+    /// Deletes again what delayed calls may have written. Returns whether anything can be forgotten now.
     pub(super) async fn delete_leftover_secrets(&self, instance: &Instance) -> Result<bool, Blocked> {
         for tracked in &instance.secret_objects {
             // nothing is left of a cluster that is not configured any more

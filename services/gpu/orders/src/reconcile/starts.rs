@@ -1,5 +1,5 @@
-//! What became of starts, counted for the service level objective: an instance runs 30 seconds after its start was
-//! requested, or after a unit became free for it.
+//! Outcomes of starts, counted for the service level objective: an instance runs 30 seconds after its start
+//! was requested, or after a unit became free for it.
 
 use gpu_core::{
     instance::{Instance, State},
@@ -22,7 +22,8 @@ pub(super) enum Outcome {
     Late,
     /// The platform could not carry it out.
     Failed,
-    /// It failed for a reason that lies with the user: limits, no free unit, an image or settings of the user's own.
+    /// It failed for a reason under the user's control: limits, no free unit, an image or settings of the
+    /// user's own.
     Rejected,
 }
 
@@ -53,7 +54,7 @@ impl Starts {
     pub fn register(metrics: &Metrics) -> Self {
         let starts = Self::default();
         for outcome in Outcome::ALL {
-            // a counter that is not there before its first event hides that event from `increase`
+            // `increase` misses the first event of a counter that did not exist before
             starts.0.get_or_create(&Labels { outcome: outcome.as_str() }).inc_by(0);
         }
         metrics.register(|registry| {
@@ -72,13 +73,13 @@ impl Starts {
     }
 }
 
-/// Returns when the start was requested: when its operation was made.
+/// Returns when the start was requested: when its operation was created.
 pub(super) fn requested(instance: &Instance) -> Option<Timestamp> {
     Timestamp::UNIX_EPOCH.checked_add(instance.operation.id.made_at()?).ok()
 }
 
-/// Returns the outcome of a start that has ended with this change. None if nothing was being started: containers that
-/// restart and interrupted instances that continue in their unit are no starts.
+/// Returns the outcome of a start that has ended with this change. None if nothing was being started:
+/// containers that restart and interrupted instances that continue in their unit are not starts.
 pub(super) fn outcome(
     before: &Instance,
     after: &Instance,
@@ -89,7 +90,7 @@ pub(super) fn outcome(
         return None;
     }
     let claimed = after.state.claim().map(|claim| claim.claimed_at);
-    // what waited longer for a unit was in the queue, or moves to another unit
+    // an instance that waited longer for a unit was in the queue, or moves to another unit
     let waited = claimed.filter(|claimed| claimed.duration_since(requested) > LIMIT);
     let begun = waited.unwrap_or(requested);
     let runs = [before.meter.open, before.meter.closed.map(|(run, _)| run)];

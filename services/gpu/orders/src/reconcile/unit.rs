@@ -48,8 +48,8 @@ impl Actions {
         }
     }
 
-    /// Claims in the first place that has a free unit. An instance that is ready to wait does so in the first of them. Returns none if
-    /// it waits.
+    /// Claims in the first place that has a free unit. An instance that may wait is queued in the first place if
+    /// no unit is free. Returns none if it is queued.
     async fn claim_in(
         &self,
         instance: &Instance,
@@ -87,8 +87,8 @@ impl Actions {
         self.stock.claim_or_wait(instance.id, &request).await.map(|turn| turn.claim)
     }
 
-    /// Why the claimed unit does not run the code of the instance, if so: the report of its operator may have changed, and units of a
-    /// datacenter may differ.
+    /// Why the claimed unit does not run the code of the instance; none if it does. The report of its
+    /// operator may have changed, and units of a datacenter may differ.
     fn why_not_isolated(&self, instance: &Instance, claim: &stock_api::Claim) -> Option<String> {
         let unit = UnitRef { cluster: claim.cluster.clone(), name: claim.unit_name.clone() };
         match self.clusters.observation(&unit) {

@@ -34,7 +34,7 @@ pub(super) struct NewRegistryCredential {
     secret: SecretString,
 }
 
-/// Deserializes a secret. The error repeats nothing of the request.
+/// Deserializes a secret. The error contains nothing of the request.
 fn secret<'de, D: Deserializer<'de>>(from: D) -> Result<SecretString, D::Error> {
     match serde_json::Value::deserialize(from)? {
         serde_json::Value::String(secret) => Ok(secret.into()),
@@ -42,8 +42,8 @@ fn secret<'de, D: Deserializer<'de>>(from: D) -> Result<SecretString, D::Error> 
     }
 }
 
-/// The content that identifies a repeated request, with a fingerprint instead of the secret, of which not even a plain
-/// hash is stored.
+/// The content that identifies a repeated request, with a keyed fingerprint instead of the secret: not even a
+/// plain hash of it is stored.
 #[derive(Serialize)]
 pub(super) struct Identity<'a> {
     name: &'a str,
@@ -116,7 +116,7 @@ impl StoredCredential {
 }
 
 fn docker_config(image: &str, username: &str, secret: &str) -> String {
-    // kubelets compare with the name of the image as it is written
+    // kubelets compare with the image name as it is written
     let registry = match image.split_once('/') {
         Some((host, _)) if gpu_core::catalogue::registry_of(image) != "docker.io" => host,
         _ => "https://index.docker.io/v1/",

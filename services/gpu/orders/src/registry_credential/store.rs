@@ -20,7 +20,7 @@ pub(super) struct Credential {
     pub(super) created_at: Timestamp,
 }
 
-/// Lets one request at a time add credentials to the tenant, so that their number can be checked.
+/// Serializes requests that add credentials to the tenant, so that their number can be checked.
 pub(super) async fn lock_credentials_of(conn: &mut PgConnection, tenant: TenantId) -> sqlx::Result<()> {
     sqlx::query!(
         "select pg_advisory_xact_lock(hashtextextended('registry credentials ' || $1, 0))",
@@ -50,7 +50,8 @@ pub(super) struct New<'a> {
     pub(super) secret: Encrypted,
 }
 
-/// Inserts a credential and wakes the instances that pull from its registry. None if the tenant has one of this name.
+/// Inserts a credential and wakes the instances that pull from its registry. None if the tenant already has
+/// one of this name.
 pub(super) async fn insert(
     conn: &mut PgConnection,
     tenant: TenantId,
@@ -130,7 +131,8 @@ pub(super) async fn delete(
     Ok(true)
 }
 
-/// Deletes the credentials of a maker and wakes the instances that pull from their registries. Returns which.
+/// Deletes the credentials of a maker and wakes the instances that pull from their registries. Returns the
+/// deleted ones.
 pub async fn end_credentials(
     conn: &mut PgConnection,
     tenant: TenantId,

@@ -136,7 +136,7 @@ async fn get_route(
         None => true,
         Some(port) => {
             let public = found.public_ports.iter().find(|public| public.port == port);
-            // a ticket ends with the rights of its user; where none is needed, nothing else ends the access
+            // tickets end with the rights of their users; a port without sign-in is closed while the tenant is not active
             let public = public.filter(|public| public.sign_in || found.is_active);
             public.ok_or_else(Problem::not_found)?.sign_in
         }

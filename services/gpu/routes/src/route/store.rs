@@ -9,7 +9,7 @@ use jiff_sqlx::ToSqlx;
 use sqlx::{PgConnection, types::Json};
 use tenants::TenantState;
 
-/// An instance that traffic is for.
+/// An instance that receives traffic.
 pub(crate) struct Destination {
     pub tenant: TenantId,
     pub state: State,
@@ -85,7 +85,7 @@ pub(crate) async fn insert_ticket(conn: &mut PgConnection, ticket: &NewTicket) -
     .map(drop)
 }
 
-/// Deletes a valid ticket and returns it: of several callers with the same ticket, one gets it.
+/// Deletes a valid ticket and returns it: only one of several callers with the same ticket succeeds.
 pub(crate) async fn redeem_ticket(
     conn: &mut PgConnection,
     hash: &[u8],

@@ -1,5 +1,5 @@
-//! Deletes links whose creators have lost the rights with which they made them.
-//! Revocations are known for a day: a link that outlives its creator's rights would otherwise open again.
+//! Deletes links whose creators have lost the rights with which they made them. Revocations are known for a
+//! day; without this, a link would work again after that.
 
 use std::time::Duration;
 

@@ -33,7 +33,7 @@ fn opened(app: &Parts, host: HostLabel, link: &store::OpenedLink) -> Result<Open
     })
 }
 
-/// The worker deletes links of creators who have lost their rights; it may not have seen this one yet.
+/// The worker that deletes links of creators without rights may not have seen this one yet.
 fn check_creator(app: &Parts, link: &store::OpenedLink) -> Result<(), Problem> {
     match app.verifier.revocations().check(&link.grant()) {
         Ok(()) => Ok(()),

@@ -1,10 +1,11 @@
-//! Share links: whoever has one may use one port of an instance until it ends; of a link for one person, only this user.
+//! Share links: whoever has one may use one port of an instance until the link ends; a link for one person
+//! works only for this user.
 //!
-//! The gateway exchanges the secret of a link for a cookie, as that of a ticket; a link can be exchanged any number of times.
-//! A link for one person is opened at the platform's address, where the user is signed in: the gateway gets a ticket for the
-//! user, and redeems it at the address of the instance. The person's access ends with the session, too.
-//! A link ends when it expires or is deleted, or when its creator loses the rights. The gateway knows the links of a
-//! route that are valid, and is told when that changes.
+//! The gateway exchanges the secret of a link for a cookie, as that of a ticket; a link can be exchanged any
+//! number of times. A link for one person is opened at the platform's address, where the user is signed in:
+//! the gateway gets a ticket for the user, and redeems it at the address of the instance. The person's access
+//! ends with the session, too. A link ends when it expires or is deleted, or when its creator loses the
+//! rights. The gateway knows the links of a route that are valid, and is notified when that changes.
 
 mod ends;
 mod http;

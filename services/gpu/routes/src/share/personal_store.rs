@@ -71,8 +71,8 @@ pub(super) struct Person {
     pub(super) rights_at: Timestamp,
 }
 
-/// Deletes a valid ticket and returns what it opens and to whom: of several callers with the same ticket, one gets it.
-/// Records the use of the link.
+/// Deletes a valid ticket and returns what it opens and to whom: only one of several callers with the same
+/// ticket succeeds. Records the use of the link.
 pub(super) async fn redeem(
     conn: &mut PgConnection,
     hash: &[u8],

@@ -1,4 +1,4 @@
-//! The person for whom a link is.
+//! The recipient of a link for one person.
 
 use api::{Checks, Problem};
 use secrecy::SecretString;
@@ -30,7 +30,8 @@ impl Recipient {
         checks.require(is_plausible, "/recipient/email", "is not an e-mail address");
     }
 
-    /// Whether this is the user with the access token `subject`. The identity service knows the address of the user.
+    /// Whether the recipient is the user with the access token `subject`. The identity service knows the
+    /// address of the user.
     pub(super) async fn is(
         &self,
         subject: &SecretString,

@@ -115,7 +115,7 @@ pub(super) async fn delete(
     .map(|done| done.rows_affected() > 0)
 }
 
-/// A link that opens something.
+/// A link that was opened.
 pub(super) struct OpenedLink {
     pub(super) id: ShareLinkId,
     pub(super) tenant_id: TenantId,

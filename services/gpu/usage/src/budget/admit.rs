@@ -11,7 +11,7 @@ use sqlx::PgConnection;
 use super::store;
 use crate::quota;
 
-/// When, and for how long an allowance counts that its issuer does not renew.
+/// The time of the check, and how long an allowance counts that its issuer does not renew.
 #[derive(Debug, Clone, Copy)]
 pub struct Admission {
     pub now: Timestamp,
@@ -19,14 +19,14 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// Returns why the instance may not start, if so. What else adds to the tenant's use, and what changes its
-    /// allowances, waits until this transaction ends.
+    /// Returns why the instance may not start; none if it may. Other transactions that add to the tenant's
+    /// use or change its allowances wait until this one ends.
     pub async fn check_start(
         self,
         conn: &mut PgConnection,
         instance: &Instance,
     ) -> sqlx::Result<Option<Refused>> {
-        // most tenants have no allowances: they do not wait for one another
+        // most tenants have no allowances: their starts do not wait for one another
         if store::allowances(conn, instance.tenant).await?.is_empty() {
             return Ok(None);
         }
@@ -47,7 +47,7 @@ impl Admission {
         Ok(None)
     }
 
-    /// Returns why the instance may not keep its unit while it is stopped, if so.
+    /// Returns why the instance may not keep its unit while it is stopped; none if it may.
     pub async fn check_hold(
         self,
         conn: &mut PgConnection,

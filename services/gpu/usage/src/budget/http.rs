@@ -222,7 +222,7 @@ async fn put_platform_budget(
     checks.finish()?;
     key.once(app.db.admin().await?, admin.0.user, &(&why, &terms), async |tx| {
         db::act_for(tx, tenant).await?;
-        // before the row: a start that has seen the old allowance ends first
+        // before the row: a start that has read the old allowance ends first
         quota::lock_use(tx, tenant).await?;
         if let Some(budget) = store::find(tx, tenant).await? {
             if_match.check(budget.generation)?;

@@ -97,7 +97,7 @@ async fn list_spent_tenants(
             let (reason, message) = (refused.reason(), refused.to_string());
             let renews_at = refused.renews_at();
             let spent = SpentTenant { tenant_id, reason, message, renews_at };
-            // what ends what runs, too, is told first
+            // an exhausted budget also ends running instances, so it takes precedence
             if reason == ReasonCode::BudgetExhausted || !found.contains_key(&tenant_id) {
                 found.insert(tenant_id, spent);
             }
@@ -128,7 +128,7 @@ async fn put_allowance(
     checks.finish()?;
     // the call comes from a service
     let mut tx = app.db.worker().await?;
-    // a start that has seen the allowance before ends first
+    // a start that has read the previous allowance ends first
     quota::lock_use(&mut tx, tenant).await?;
     let allowance = Allowance {
         issuer: caller.name.clone(),

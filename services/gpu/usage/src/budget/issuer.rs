@@ -1,4 +1,5 @@
-//! Evaluates budgets: writes the events of steps, issues the tenant's allowance, and stops what runs when all is spent.
+//! Evaluates budgets: writes the events of steps, issues the tenant's allowance, and stops running instances
+//! when all is spent.
 //!
 //! A budget is due when its next step is reached at the present rate. A trigger makes it due when a run of its tenant
 //! begins, ends or is corrected. Each evaluation is one transaction, which other replicas and starts wait for.
@@ -39,7 +40,7 @@ pub(super) async fn evaluate_budget(
     config: BudgetsConfig,
     now: Timestamp,
 ) -> sqlx::Result<Option<Evaluation>> {
-    // before everything: starts that have seen the allowance end first
+    // before everything: starts that have read the allowance end first
     quota::lock_use(conn, tenant).await?;
     let Some(budget) = store::find(conn, tenant).await? else { return Ok(None) };
     let Budget { terms, progress, .. } = budget;
@@ -54,7 +55,7 @@ pub(super) async fn evaluate_budget(
     Ok(Some(evaluation))
 }
 
-/// Issues the allowance if it is another than the one before.
+/// Issues the allowance if it differs from the current one.
 pub(super) async fn issue(
     conn: &mut PgConnection,
     tenant: TenantId,
@@ -145,8 +146,9 @@ impl Issuer {
         Ok(Outcome::RequeueAfter(after))
     }
 
-    /// Stops the tenant's instances: those that wait, those that run, and once nothing runs, or the time is over, gives up
-    /// holds. Returns when to come back to holds at the latest, if they are kept until then.
+    /// Stops the tenant's instances: those that wait, those that run, and once nothing runs, or the time is
+    /// over, gives up holds. Returns the latest time at which to check holds again, if they are kept until
+    /// then.
     ///
     /// Each transaction locks instances first, as starts do, and then sees whether the stop still holds.
     async fn stop(&self, tenant: TenantId, hold_deadline: Timestamp) -> anyhow::Result<Option<Timestamp>> {

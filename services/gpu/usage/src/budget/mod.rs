@@ -1,7 +1,8 @@
 //! What a tenant may spend in a month, and the allowances that starts are checked against.
 //!
 //! - `admit`: checks what a tenant may start in the transaction that adds to the use.
-//! - `issuer`: carries the rule of budgets (`gpu_core::budget`) out, as due work of a row queue: events, the allowance, the stop.
+//! - `issuer`: applies the rule of budgets (`gpu_core::budget`), as due work of a row queue: events, the
+//!   allowance, the stop.
 //! - `http`: what administrators set and tenants read; `internal`: allowances that another service issues.
 
 mod admit;

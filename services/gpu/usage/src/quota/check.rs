@@ -13,14 +13,14 @@ use sqlx::PgConnection;
 
 use super::store;
 
-/// Returns the limit that the instance exceeds beside the tenant's others, if any. `is_new`: it is being created. What
-/// else adds to the tenant's use waits until this transaction ends.
+/// Returns the limit that the instance exceeds together with the tenant's other instances, if any. `is_new`:
+/// the instance is being created. Other transactions that add to the tenant's use wait until this one ends.
 pub async fn check(
     conn: &mut PgConnection,
     instance: &Instance,
     is_new: bool,
 ) -> sqlx::Result<Option<Exceeded>> {
-    // most tenants have no limits: they do not wait for one another
+    // most tenants have no limits: their starts do not wait for one another
     if store::find(conn, instance.tenant).await?.is_none() {
         return Ok(None);
     }
@@ -84,7 +84,7 @@ pub(crate) fn cost_added(instance: &Instance, currency: &str) -> Decimal {
     added(instance, false).cost_per_hour.remove(currency).unwrap_or_default()
 }
 
-/// What the instance adds: once it starts at the price of its claim, or of its order before.
+/// What the instance adds: once it starts, at the price of its claim; before, at the price of its order.
 fn added(instance: &Instance, is_new: bool) -> Use {
     if let State::Stopped { hold: None, .. } = instance.state {
         return Use { instances: i64::from(is_new), ..Use::default() };

@@ -124,7 +124,7 @@ async fn put_platform_quota(
     limits.check(&mut checks);
     checks.finish()?;
     key.once(db.admin().await?, admin.0.user, &(&why, &limits), async |tx| {
-        // before the row: a start that has seen the old limits ends first
+        // before the row: a start that has read the old limits ends first
         store::lock_use(tx, tenant).await?;
         if let Some(quota) = store::find(tx, tenant).await? {
             if_match.check(quota.generation)?;

@@ -26,7 +26,7 @@ impl From<Row> for Quota {
     }
 }
 
-/// Lets one transaction at a time add to what the tenant uses.
+/// Serializes transactions that add to what the tenant uses.
 pub(crate) async fn lock_use(conn: &mut PgConnection, tenant: TenantId) -> sqlx::Result<()> {
     sqlx::query!("select pg_advisory_xact_lock(hashtextextended('quota ' || $1, 0))", tenant.to_string())
         .execute(conn)

@@ -83,7 +83,7 @@ async fn compare_batch(db: &Db, batch: &[Evidence], queue: &Queue<InstanceId>) -
     Ok(corrected)
 }
 
-/// Corrects one run, unless its instance has yet to record it.
+/// Corrects one run, unless its instance has not recorded it yet.
 async fn correct(
     db: &Db,
     unit: UnitId,

@@ -29,9 +29,9 @@ pub(super) struct Report<'a> {
 
 /// A checked query for groups. The scopes differ in `$scope`, so that a tenant's report reads that tenant's runs only.
 ///
-/// Closed runs count by their days (`usage_days`); on days that are in the window in part, they are read themselves, as open runs
-/// are. A run that is cut costs the difference of what it cost until the end and until the beginning of the cut: whatever the
-/// cuts, they sum up to the amount of the run.
+/// Closed runs count by their days (`usage_days`); on days that are only partly in the window, the runs
+/// themselves are read, like open runs. A part of a run costs the difference between the run's cost up to the
+/// end and up to the beginning of the part, so that the parts of a run add up to its amount.
 macro_rules! query_groups {
     ($scope:literal, $report:expr, $after:expr, $limit:expr) => {
         sqlx::query_as!(

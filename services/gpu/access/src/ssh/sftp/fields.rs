@@ -9,14 +9,14 @@ pub(super) enum Refusal {
     End,
     NoSuchFile,
     PermissionDenied,
-    /// What the container said.
+    /// The container's message.
     Failure(String),
     BadMessage,
     Unsupported,
 }
 
 impl Refusal {
-    /// The refusal that a command's message stands for.
+    /// The refusal for a command's error message.
     pub(super) fn of(message: &str) -> Self {
         let lower = message.to_lowercase();
         if lower.contains("no such file") || lower.contains("nonexistent") {
@@ -53,7 +53,7 @@ impl Refusal {
     }
 }
 
-/// What is told of a command that failed and said nothing.
+/// The message for a command that failed without one.
 const UNEXPLAINED: &str = "The instance could not do it, and did not say why.";
 
 /// Reads the fields of a request.

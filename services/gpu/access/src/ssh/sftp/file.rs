@@ -1,5 +1,5 @@
-//! Contents of files, streamed by a command each. Clients read and write in order; what is out of order begins a new
-//! command at that position.
+//! Contents of files, streamed by a command each. Clients read and write in order; a request out of order
+//! starts a new command at its position.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use super::{
 const WRITTEN: Duration = Duration::from_secs(60);
 /// The largest part that is read at a time.
 pub(super) const MAX_READ: usize = 128 * 1024;
-/// What is kept of a command's messages, in bytes.
+/// Maximum number of bytes kept of a command's messages.
 const MAX_SAID: usize = 4096;
 const LOST: &str = "The connection to the instance was lost.";
 
@@ -141,7 +141,8 @@ impl FileReader {
 }
 
 impl FileWriter {
-    /// Writes bytes at `offset`, or at the end of the file. That they are stored is known after [`Self::finish`].
+    /// Writes bytes at `offset`, or at the end of the file. They are stored once [`Self::finish`] has
+    /// succeeded.
     pub(super) async fn write(
         &mut self,
         container: &Container,
@@ -179,7 +180,7 @@ impl FileWriter {
         };
         tokio::select! {
             biased;
-            // before the end of its input it ends only if it cannot write
+            // before its input ends, the command ends only if it cannot write
             ended = stream.output.ended() => return Err(ended.err().unwrap_or_else(|| Refusal::of(""))),
             written = stream.input.write(bytes) => written.map_err(|_| Refusal::of(LOST))?,
         }
@@ -209,7 +210,7 @@ impl FileWriter {
     }
 }
 
-/// Copies standard input to a file that is there, from this position on or to the end.
+/// Copies standard input to an existing file, from this position on or to the end.
 fn script(offset: Option<u64>) -> String {
     let open = match offset {
         None => "exec 3>>\"$p\"".to_owned(),

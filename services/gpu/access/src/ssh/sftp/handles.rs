@@ -25,7 +25,7 @@ const CREATE: u32 = 8;
 const TRUNCATE: u32 = 0x10;
 const EXCLUSIVE: u32 = 0x20;
 
-/// The permissions that others get on new files at most, as with `umask 022`.
+/// Permission bits that new files never get, as with `umask 022`.
 const UMASK: u32 = 0o022;
 
 enum Handle {
@@ -35,7 +35,7 @@ enum Handle {
 
 pub(super) struct File {
     path: Bytes,
-    /// Whether all that is written goes to its end.
+    /// Whether all writes append to the file.
     append: bool,
     reader: FileReader,
     writer: FileWriter,
@@ -48,7 +48,7 @@ pub(super) struct Handles {
     next: u32,
 }
 
-/// What a request is answered with: the outer error ends the subsystem, the inner one is the client's.
+/// The answer to a request: the outer error ends the subsystem, the inner one is sent to the client.
 type Answer = Result<Result<Bytes, Refusal>, String>;
 
 impl Handles {
@@ -130,7 +130,7 @@ impl Handles {
     async fn extended(&mut self, id: u32, fields: &mut Fields) -> Answer {
         match fields.bytes().as_deref() {
             Ok(b"posix-rename@openssh.com") => {
-                // `mv` without `-T`, which not all have, moves into the folder that a link names
+                // `mv` without `-T`, which not every `mv` has, moves into the folder that a link points to
                 let rename = "[ ! -d {2} ] || [ -L {2} ] || { echo Is a directory; exit 1; }; \
                               if [ -d {2} ] && { [ -e {1} ] || [ -L {1} ]; }; then \
                               [ ! -d {1} ] || [ -L {1} ] || { echo Not a directory; exit 1; }; \
@@ -160,7 +160,7 @@ impl Handles {
         Ok(done.map(|_| packet::status(id, &Ok(()))))
     }
 
-    /// Renames. What is open has its new path then.
+    /// Renames a file. Open handles get the new path.
     async fn rename(&mut self, id: u32, fields: &mut Fields, template: &str) -> Answer {
         let (Ok(from), Ok(to)) = (fields.path(), fields.path()) else {
             return Ok(Err(Refusal::BadMessage));
@@ -291,7 +291,7 @@ impl Handles {
         let (offset, length) = (fields.long()?, fields.number()? as usize);
         let path = self.file(number)?.path.clone();
         for file in self.files().filter(|file| file.path == path) {
-            // the client of the other handle is told there
+            // a failure is reported through the other handle
             let _ = file.writer.finish().await;
         }
         let Some(Handle::File(file)) = self.open.get_mut(&number) else { return Err(Refusal::BadMessage) };
@@ -308,7 +308,7 @@ impl Handles {
                 // it may have read ahead
                 file.reader = FileReader::default();
                 if *other != number {
-                    // what came before is written before; the client of the other handle is told there
+                    // earlier writes finish first; a failure is reported through the other handle
                     let _ = file.writer.finish().await;
                 }
             }
@@ -333,7 +333,8 @@ impl Handles {
         })
     }
 
-    /// Waits until all that was sent to these files is written. Failures are told when their handles are used or closed.
+    /// Waits until all that was sent to these files is written. Failures are reported when their handles are
+    /// used or closed.
     pub(super) async fn settle(&mut self, which: impl Fn(&File) -> bool) {
         for file in self.files().filter(|file| which(file)) {
             let _ = file.writer.finish().await;
@@ -341,14 +342,14 @@ impl Handles {
         }
     }
 
-    /// A path, after all that was sent to it is written.
+    /// Returns a path, after all that was sent to it is written.
     async fn settled_path(&mut self, fields: &mut Fields) -> Result<Bytes, Refusal> {
         let path = fields.path()?;
         self.settle(|file| file.path == path).await;
         Ok(path)
     }
 
-    /// The path of an open file, after all that was sent is written.
+    /// Returns the path of an open file, after all that was sent to it is written.
     async fn flushed_path(&mut self, fields: &mut Fields) -> Result<Bytes, Refusal> {
         let number = number(fields)?;
         let path = self.file(number)?.path.clone();

@@ -31,7 +31,7 @@ pub(super) async fn run(
 ) -> Result<u32, String> {
     let mut handles = Handles::open(container).await?;
     serve(context, &mut handles, &mut reader, writer).await?;
-    // what was confirmed is kept, also of files that the client did not close
+    // confirmed writes are kept, also those to files that the client did not close
     handles.settle(|_| true).await;
     Ok(0)
 }

@@ -38,7 +38,7 @@ impl Remote {
         &self.mark
     }
 
-    /// Runs a command, and returns what it printed, or the refusal that its message stands for.
+    /// Runs a command, and returns what it printed, or the refusal for its error message.
     ///
     /// # Errors
     /// If the shell is gone.

@@ -23,7 +23,7 @@ impl Instance {
         }
     }
 
-    /// Returns until when the instance keeps its unit, or is to keep it once it has stopped.
+    /// Returns until when the instance keeps its unit, or will keep it once it has stopped.
     #[must_use]
     pub fn held_until(&self) -> Option<Timestamp> {
         match &self.state {
@@ -32,8 +32,8 @@ impl Instance {
         }
     }
 
-    /// Begins the hold of an instance that has stopped, at a time of this service's clock. It does not overlap the run
-    /// before, and does not begin in the same second as that, since runs are told apart by their beginnings.
+    /// Begins the hold of an instance that has stopped, at a time of this service's clock. It does not
+    /// overlap the previous run, nor begin in the same second, since runs are identified by their beginnings.
     pub(crate) fn begin_hold(&mut self, claim: Claim, until: Timestamp, at: Timestamp) -> Effects {
         let metering = self.close_unseen_run();
         let closed = self.meter.closed.filter(|(key, _)| key.attempt == self.attempt);
@@ -58,8 +58,8 @@ impl Instance {
         effects
     }
 
-    /// Ends the hold, if there is one. Its unit is still claimed. Returns the claim with what is to be stored; the next
-    /// reconcile records the end in the meter.
+    /// Ends the hold, if there is one. Its unit is still claimed. Returns the claim and the effects to store;
+    /// the next reconcile records the end in the meter.
     pub(crate) fn end_hold(&mut self, cause: HoldEnd, at: Timestamp) -> Option<(Claim, Effects)> {
         let State::Stopped { hold, .. } = &mut self.state else { return None };
         let Hold { claim, since, until } = hold.take()?;

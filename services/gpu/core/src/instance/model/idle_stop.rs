@@ -47,7 +47,7 @@ impl Instance {
         if running { None } else { self.withdraw_idle_stop(IdleStopWithdrawal::NotRunning) }
     }
 
-    /// Takes the announcement that the instance is stopped by. Returns why it is stopped.
+    /// Takes the announcement of the stop. Returns the reason of the stop.
     pub fn end_idle_stop(&mut self) -> Option<Failure> {
         let idle_stop = self.idle_stop.as_mut()?;
         let Announced { idle_since, .. } = idle_stop.announced.take()?;

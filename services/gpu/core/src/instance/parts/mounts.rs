@@ -14,7 +14,7 @@ impl Order {
         mounts.find(|mount| Some(&mount.mount_path) == path && !mount.read_only).map(|mount| mount.storage_id)
     }
 
-    /// Sets how the service is run. What is mounted at the path for storages moves to that of the new template.
+    /// Sets how the service is run. A storage at the path for storages moves to that of the new template.
     pub(crate) fn set_template(&mut self, template: Template) {
         let before = std::mem::replace(&mut self.template, template).storage_mount_path;
         if let (Some(before), Some(now)) = (before, &self.template.storage_mount_path) {

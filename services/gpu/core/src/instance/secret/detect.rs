@@ -1,7 +1,7 @@
 //! Environment variables that look like secrets. Pure.
 //!
-//! The list is short, so that ordinary variables pass: it is a hint for people, no barrier. A variable looks like a
-//! secret
+//! The list is short, so that ordinary variables pass: it is a hint for people, not a safeguard. A variable
+//! looks like a secret
 //! - by its name, if that ends with a word of [`SECRET_NAMES`] and its value is not a switch, a path or a special token
 //!   of a model (`EOS_TOKEN=</s>`);
 //! - by its value, if that has the form of a known kind of credential: [`PREFIXES`], AWS access keys, JSON Web Tokens,
@@ -11,7 +11,7 @@ use problem::Checks;
 
 use crate::catalogue::EnvVar;
 
-/// Ends of names, in capital letters, after which comes no more. Each is a whole word or several.
+/// Suffixes of names, in capital letters. Each is one or several whole words.
 const SECRET_NAMES: [&str; 14] = [
     "ACCESS_KEY",
     "API_KEY",
@@ -30,7 +30,7 @@ const SECRET_NAMES: [&str; 14] = [
 ];
 /// Values of variables that switch something.
 const SWITCHES: [&str; 10] = ["0", "1", "true", "false", "yes", "no", "on", "off", "none", "null"];
-/// Beginnings of credentials, and how many letters, digits, `-` and `_` follow at least.
+/// Prefixes of credentials, and the minimum number of letters, digits, `-` and `_` that follow.
 const PREFIXES: [(&str, usize); 13] = [
     ("hf_", 20),  // Hugging Face
     ("sk-", 20),  // OpenAI, Anthropic
@@ -74,7 +74,7 @@ fn is_secret_name(name: &str) -> bool {
         .any(|end| name.strip_suffix(end).is_some_and(|before| before.is_empty() || before.ends_with('_')))
 }
 
-/// Whether the value of a variable with the name of a secret is none.
+/// Whether the value of a variable with the name of a secret is not a secret.
 fn is_harmless(value: &str) -> bool {
     value.is_empty()
         || SWITCHES.iter().any(|switch| value.eq_ignore_ascii_case(switch))
@@ -97,7 +97,7 @@ fn is_word(text: &str) -> bool {
 fn has_known_prefix(value: &str) -> bool {
     PREFIXES.iter().any(|(prefix, length)| {
         value.strip_prefix(prefix).is_some_and(|rest| {
-            // a name of words has no digit or capital letter
+            // a name made of words has no digit or capital letter
             rest.len() >= *length
                 && is_word(rest)
                 && rest.bytes().any(|b| b.is_ascii_digit() || b.is_ascii_uppercase())

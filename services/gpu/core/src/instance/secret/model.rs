@@ -1,4 +1,4 @@
-//! What is requested of secrets, and which are valid. Pure.
+//! The requested secrets, and which are valid. Pure.
 
 use std::collections::HashSet;
 
@@ -35,7 +35,7 @@ pub struct SecretRef {
 
 const SHAPE: &str = "must be a list of objects with `name` and `value`, which are strings";
 
-/// Deserializes a list. The error repeats nothing of the request.
+/// Deserializes a list. The error contains nothing of the request.
 pub fn list<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<NewSecret>, D::Error> {
     optional_list(from)?.ok_or_else(|| D::Error::custom(SHAPE))
 }
@@ -49,7 +49,7 @@ where
     serde_json::from_value(value).map_err(|_| D::Error::custom(SHAPE))
 }
 
-/// Without the value, of which not even a plain hash is stored.
+/// Without the value: not even a plain hash of it is stored.
 impl Serialize for NewSecret {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(&self.name)

@@ -1,8 +1,9 @@
-//! The Secrets in clusters that may exist. Pure. `model/secrets` says which ones the next pod needs, and follows them.
+//! The Secrets in clusters that may exist. Pure. `model/secrets` decides which ones the next pod needs, and
+//! tracks them.
 //!
-//! Each start has a Secret of its own, so that no pod sees values of another start and no delayed call changes those of a
-//! later one. What is about to be written is recorded before, and forgotten some time after it is deleted: whatever
-//! crashes in between, it is found again.
+//! Each start has a Secret of its own, so that no pod sees values of another start and no delayed call
+//! changes those of a later one. A write is recorded before it happens, and forgotten some time after the
+//! deletion, so that a crash in between leaves no unknown Secret.
 
 use serde::{Deserialize, Serialize};
 

@@ -7,8 +7,8 @@ use ids::{InstanceId, TenantId};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 
-/// The content that identifies a repeated request, with fingerprints instead of the values of secrets, of which not
-/// even a plain hash is stored.
+/// The content that identifies a repeated request, with keyed fingerprints instead of the values of secrets:
+/// not even a plain hash of them is stored.
 #[derive(Serialize)]
 pub struct Identity<'a, T> {
     #[serde(flatten)]

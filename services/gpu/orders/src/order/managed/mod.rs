@@ -1,5 +1,6 @@
-//! Instances that another service of the platform orders for a tenant, and manages: workers of the jobs service. They run as
-//! those of users do, within the tenant's limits; its users see them, and do not change them.
+//! Instances that another service of the platform orders for a tenant, and manages: workers of the jobs
+//! service. They run like those of users, within the tenant's limits; its users can see them, but not change
+//! them.
 
 mod http;
 mod model;

@@ -70,7 +70,7 @@ pub(super) struct ManagedChange {
 }
 
 impl ManagedOrder {
-    /// Returns what tells the order from others. Of the values of secrets it has keyed fingerprints.
+    /// Returns the hash that identifies the order, with keyed fingerprints of the values of secrets.
     pub(super) fn hash(&self, cipher: &Cipher) -> Result<Vec<u8>, Problem> {
         let identity = secret_values::Identity::new(self, &self.secrets, cipher);
         serde_json::to_string(&identity).map(|text| hash(&text)).map_err(Problem::internal)
@@ -99,7 +99,8 @@ impl ManagedOrder {
         }
     }
 
-    /// The order as one of a user. The service that manages it decides what follows when its node is lost.
+    /// The order in the form of a user's order. The managing service decides what happens when its node is
+    /// lost.
     pub(super) fn into_new_instance(self) -> NewInstance {
         NewInstance {
             name: self.name,
