@@ -1,13 +1,13 @@
 //! The faults, and which alert has to page for each.
 
-use std::time::Duration;
+use std::{slice, sync::LazyLock, time::Duration};
 
 use super::proxy;
 
 /// A fault.
 pub(super) struct Fault {
-    pub(super) name: &'static str,
-    pub(super) what: &'static str,
+    pub(super) name: String,
+    pub(super) what: String,
     pub(super) expects: Expects,
     pub(super) action: Action,
 }
@@ -83,233 +83,207 @@ const CLUSTER: Expects = Expects::Page("ClusterSilent", Some(("cluster", "dev-1"
 const STORE: Expects = Expects::Page("ObjectStoreUnreachable", None);
 const GATEWAYS: &[&str] = &["gateway-1", "gateway-2", "gateway-3"];
 
-const fn fault(name: &'static str, what: &'static str, expects: Expects, action: Action) -> Fault {
-    Fault { name, what, expects, action }
+/// The services with a schema: name, and job of Prometheus.
+static SERVICES: LazyLock<Vec<(&str, String)>> = LazyLock::new(|| {
+    platform::stateful().map(|service| (&*service.name, format!("atelier-{}", service.name))).collect()
+});
+
+/// All faults, in the order in which they are injected: those of each service, then the others.
+pub(super) static FAULTS: LazyLock<Vec<Fault>> = LazyLock::new(|| {
+    let others = OTHERS.iter().map(|&(name, what, expects, action)| Fault {
+        name: name.to_owned(),
+        what: what.to_owned(),
+        expects,
+        action,
+    });
+    SERVICES.iter().flat_map(|(name, job)| of_service(name, job)).chain(others).collect()
+});
+
+fn of_service(name: &'static &'static str, job: &'static str) -> [Fault; 3] {
+    let fault = |kind, what, expects, action: fn(&'static [&'static str]) -> Action| Fault {
+        name: format!("{name}-{kind}"),
+        what: format!("{name} {what}"),
+        expects,
+        action: action(slice::from_ref(name)),
+    };
+    [
+        fault("down", "is killed and does not start", unavailable(job), Action::Down),
+        fault("hung", "hangs", unavailable(job), Action::Hang),
+        fault("slow", "runs 1/8 of the time", Expects::Nobody(BURN), Action::Slow),
+    ]
 }
 
-/// All faults, in the order in which they are injected.
-pub(super) const FAULTS: &[Fault] = &[
-    fault("gpu-down", "gpu is killed and does not start", unavailable("atelier-gpu"), Action::Down(&["gpu"])),
-    fault("gpu-killed", "gpu is killed once", Expects::Nobody(RESTARTED), Action::Kill(&["gpu"])),
-    fault("gpu-hung", "gpu hangs", unavailable("atelier-gpu"), Action::Hang(&["gpu"])),
-    fault("gpu-slow", "gpu runs 1/8 of the time", Expects::Nobody(BURN), Action::Slow(&["gpu"])),
-    fault(
-        "identity-away",
-        "identity is killed and does not start",
-        unavailable("atelier-identity"),
-        Action::Down(&["identity"]),
-    ),
-    fault("identity-hung", "identity hangs", unavailable("atelier-identity"), Action::Hang(&["identity"])),
-    fault(
-        "identity-slow",
-        "identity runs 1/8 of the time",
-        Expects::Nobody(BURN),
-        Action::Slow(&["identity"]),
-    ),
-    fault(
-        "stock-down",
-        "stock is killed and does not start",
-        unavailable("atelier-stock"),
-        Action::Down(&["stock"]),
-    ),
-    fault("stock-hung", "stock hangs", unavailable("atelier-stock"), Action::Hang(&["stock"])),
-    fault("stock-slow", "stock runs 1/8 of the time", Expects::Nobody(BURN), Action::Slow(&["stock"])),
-    fault(
-        "storage-down",
-        "storage is killed and does not start",
-        unavailable("atelier-storage"),
-        Action::Down(&["storage"]),
-    ),
-    fault("storage-hung", "storage hangs", unavailable("atelier-storage"), Action::Hang(&["storage"])),
-    fault("storage-slow", "storage runs 1/8 of the time", Expects::Nobody(BURN), Action::Slow(&["storage"])),
-    fault(
+/// Faults by name: what they are, what they expect and how they are injected.
+const OTHERS: &[(&str, &str, Expects, Action)] = &[
+    ("gpu-killed", "gpu is killed once", Expects::Nobody(RESTARTED), Action::Kill(&["gpu"])),
+    (
         "operator-down",
         "the operator is killed and does not start",
         unavailable("atelier-operator"),
         Action::Down(&["operator"]),
     ),
-    fault(
-        "operator-hung",
-        "the operator hangs",
-        unavailable("atelier-operator"),
-        Action::Hang(&["operator"]),
-    ),
-    fault(
+    ("operator-hung", "the operator hangs", unavailable("atelier-operator"), Action::Hang(&["operator"])),
+    (
         "operator-slow",
         "the operator runs 1/8 of the time",
         Expects::Nobody("slow, but it works: InstanceStartsFailing pages if starts take 30 s"),
         Action::Slow(&["operator"]),
     ),
-    fault(
+    (
         "gateways-down",
         "all gateways are killed and do not start",
         unavailable("atelier-gateway"),
         Action::Down(GATEWAYS),
     ),
-    fault(
+    (
         "gateway-killed",
         "one of the gateways is killed once",
         Expects::Nobody(OTHER_REPLICA),
         Action::Kill(&["gateway-1"]),
     ),
-    fault(
+    (
         "gateway-hung",
         "one of the gateways hangs",
         Expects::Nobody(OTHER_REPLICA),
         Action::Hang(&["gateway-1"]),
     ),
-    fault(
+    (
         "gateway-slow",
         "one of the gateways runs 1/8 of the time",
         Expects::Nobody(BURN),
         Action::Slow(&["gateway-1"]),
     ),
-    fault("postgres-down", "Postgres is killed and does not start", POSTGRES, Action::Down(&["postgres"])),
-    fault(
+    ("postgres-down", "Postgres is killed and does not start", POSTGRES, Action::Down(&["postgres"])),
+    (
         "postgres-killed",
         "Postgres is killed once (SIGKILL)",
         Expects::Nobody("recovers within seconds"),
         Action::Kill(&["postgres"]),
     ),
-    fault("postgres-hung", "Postgres hangs", POSTGRES, Action::Hang(&["postgres"])),
-    fault(
+    ("postgres-hung", "Postgres hangs", POSTGRES, Action::Hang(&["postgres"])),
+    (
         "postgres-cut",
         "connections to Postgres pass nothing",
         POSTGRES,
         Action::ToPostgres(proxy::Fault::Stall),
     ),
-    fault("postgres-slow-disk", "each commit takes 100 ms more", Expects::Nobody(BURN), Action::SlowCommits),
-    fault("postgres-no-connections", "others hold all connections", POSTGRES, Action::NoConnections),
-    fault(
+    ("postgres-slow-disk", "each commit takes 100 ms more", Expects::Nobody(BURN), Action::SlowCommits),
+    ("postgres-no-connections", "others hold all connections", POSTGRES, Action::NoConnections),
+    (
         "postgres-locked",
         "the table of instances is locked",
         Expects::Page("PostgresPoolExhausted", Some(("job", "atelier-gpu"))),
         Action::Locked,
     ),
-    fault(
+    (
         "postgres-replica-lag",
         "a replica of Postgres lags behind",
         Expects::Nobody(""),
         Action::Not("no service reads from a replica, and there is none on this machine"),
     ),
-    fault(
-        "cluster-away",
-        "the API server refuses connections",
-        CLUSTER,
-        Action::ToCluster(proxy::Fault::Reset),
-    ),
-    fault("cluster-hung", "the API server answers nothing", CLUSTER, Action::ToCluster(proxy::Fault::Stall)),
-    fault("cluster-errors", "the API server answers 500", CLUSTER, Action::ToCluster(proxy::Fault::Errors)),
-    fault(
+    ("cluster-away", "the API server refuses connections", CLUSTER, Action::ToCluster(proxy::Fault::Reset)),
+    ("cluster-hung", "the API server answers nothing", CLUSTER, Action::ToCluster(proxy::Fault::Stall)),
+    ("cluster-errors", "the API server answers 500", CLUSTER, Action::ToCluster(proxy::Fault::Errors)),
+    (
         "cluster-slow",
         "each packet of the API server takes 300 ms",
         Expects::Nobody("starts are slower, and in time"),
         Action::ToCluster(proxy::Fault::Delay(Duration::from_millis(300))),
     ),
-    fault(
+    (
         "cluster-410",
         "the API server answers watches with 410",
         Expects::Nobody("the services list again; ClusterWatchDisconnected pages after 2 min"),
         Action::ToCluster(proxy::Fault::WatchesGone),
     ),
-    fault(
+    (
         "watch-silent",
         "watches report nothing",
         Expects::Nobody("found by comparison: ticket WatchMissesChanges"),
         Action::ToCluster(proxy::Fault::WatchesSilent),
     ),
-    fault(
+    (
         "node-lost",
         "one of two nodes fails",
         Expects::Nobody("instances move to other units; ticket UnitsInactive after 15 min"),
         Action::NodeLost,
     ),
-    fault(
+    (
         "nodes-cordoned",
         "no node accepts new pods",
         Expects::Nobody("units keep their places"),
         Action::Cordoned,
     ),
-    fault(
+    (
         "nodes-full",
         "others use what is not reserved",
         Expects::Nobody("units keep their places"),
         Action::Full,
     ),
-    fault(
+    (
         "instance-killed",
         "the process of an instance is killed",
         Expects::Nobody("the instance of one user; restarted"),
         Action::InstanceKilled,
     ),
-    fault(
+    (
         "no-image",
         "an image cannot be pulled",
         Expects::Nobody("the instance of one user; reported to them"),
         Action::NoImage,
     ),
-    fault(
-        "rgw-away",
-        "the object store refuses connections",
-        STORE,
-        Action::ToObjectStore(proxy::Fault::Reset),
-    ),
-    fault("rgw-hung", "the object store answers nothing", STORE, Action::ToObjectStore(proxy::Fault::Stall)),
-    fault(
+    ("rgw-away", "the object store refuses connections", STORE, Action::ToObjectStore(proxy::Fault::Reset)),
+    ("rgw-hung", "the object store answers nothing", STORE, Action::ToObjectStore(proxy::Fault::Stall)),
+    (
         "rgw-slow",
         "each packet of the object store takes 300 ms",
         Expects::Nobody("buckets are slower"),
         Action::ToObjectStore(proxy::Fault::Delay(Duration::from_millis(300))),
     ),
-    fault(
+    (
         "rgw-over-quota",
         "the object store refuses all writes",
         Expects::Nobody("ObjectStoreFailing pages after 15 min without a success"),
         Action::ToObjectStore(proxy::Fault::OverQuota),
     ),
-    fault(
+    (
         "log-disk-full",
         "the disk for the log of gpu is full",
         Expects::Nobody("logs are lost, nothing else"),
         Action::LogDiskFull("gpu"),
     ),
-    fault(
+    (
         "clock-ahead",
         "the clock of gpu is 2 min ahead",
         Expects::Page("ClockWrong", Some(("job", "atelier-gpu"))),
         Action::Clock("gpu", 120),
     ),
-    fault(
+    (
         "certificate",
         "a certificate has expired",
         Expects::Page("CertificateExpires", None),
         Action::Certificate,
     ),
-    fault(
-        "key-rotation",
-        "signing keys are rotated",
-        Expects::Nobody("no fault at all"),
-        Action::KeyRotation,
-    ),
-    fault(
+    ("key-rotation", "signing keys are rotated", Expects::Nobody("no fault at all"), Action::KeyRotation),
+    (
         "poison-unit",
         "a unit in the cluster without a record in the database",
         Expects::Nobody("ticket StockDisagreement"),
         Action::PoisonUnit,
     ),
-    fault(
+    (
         "poison-row",
         "a storage that cannot be reconciled",
         Expects::Nobody("one row of one tenant; retried with backoff"),
         Action::PoisonRow,
     ),
-    fault(
+    (
         "balancer-killed",
         "the load balancer is killed once",
         Expects::Nobody(RESTARTED),
         Action::Kill(&["balancer"]),
     ),
-    fault(
+    (
         "dns",
         "names cannot be resolved",
         Expects::Nobody(""),

@@ -103,7 +103,7 @@ pub async fn run(mut args: Args) -> anyhow::Result<Option<Task>> {
         return Ok(None);
     }
     for name in &args.only {
-        ensure!(FAULTS.iter().any(|fault| fault.name == name), "no fault {name}; see --list");
+        ensure!(FAULTS.iter().any(|fault| fault.name == *name), "no fault {name}; see --list");
     }
     if args.smoke {
         args.only = vec![SMOKE.to_owned()];
@@ -201,7 +201,7 @@ impl Bench<'_> {
 
     async fn faults(&self, only: &[String], has_faketime: bool) -> anyhow::Result<()> {
         let chosen =
-            FAULTS.iter().filter(|fault| only.is_empty() || only.iter().any(|name| name == fault.name));
+            FAULTS.iter().filter(|fault| only.is_empty() || only.iter().any(|name| *name == fault.name));
         let mut rows = Vec::new();
         report::heading();
         for fault in chosen {

@@ -56,11 +56,11 @@ struct Injected {
 }
 
 impl Row {
-    pub(super) fn not_injected(fault: &Fault, reason: String) -> Self {
-        Self { name: fault.name, outcome: Outcome::NotInjected(reason) }
+    pub(super) fn not_injected(fault: &'static Fault, reason: String) -> Self {
+        Self { name: &fault.name, outcome: Outcome::NotInjected(reason) }
     }
 
-    pub(super) fn new(fault: &Fault, fired: &[Woken], seen: &Seen, violations: Vec<String>) -> Self {
+    pub(super) fn new(fault: &'static Fault, fired: &[Woken], seen: &Seen, violations: Vec<String>) -> Self {
         let own = fired.iter().filter(|woken| is_own(fault, &woken.firing)).map(|woken| woken.after).min();
         let mut injected = Injected {
             expects: fault.expects,
@@ -83,7 +83,7 @@ impl Row {
                 injected.false_pages.push(text);
             }
         }
-        Self { name: fault.name, outcome: Outcome::Injected(Box::new(injected)) }
+        Self { name: &fault.name, outcome: Outcome::Injected(Box::new(injected)) }
     }
 
     fn injected(&self) -> Option<&Injected> {
@@ -169,7 +169,7 @@ pub(super) fn heading() {
 
 /// All faults with their effects and the expected alerts.
 pub(super) fn list() {
-    for Fault { name, what, expects, action } in FAULTS {
+    for Fault { name, what, expects, action } in FAULTS.iter() {
         let expects = match (action, expects) {
             (Action::Not(reason), _) => format!("not injected: {reason}"),
             (_, Expects::Page(alert, _)) => (*alert).to_owned(),

@@ -22,6 +22,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             "docker-compose.yml",
             vec![("services", compose()), ("those behind the gateway", behind_the_gateway())],
         ),
+        (&*format!("{CHART}/ci/remote.yaml"), vec![("services of the management plane", disabled())]),
         ("deploy/compose/configure.sh", vec![("services", lists())]),
         ("deploy/compose/prometheus.yml", vec![("services", targets())]),
         ("deploy/images/Containerfile", vec![("programs", programs()), ("services", stages())]),
@@ -96,6 +97,13 @@ fn values_of(plain: &[&str]) -> String {
         .map(|name| format!("{name}:\n  enabled: true\n  config: {{}}\n"))
         .collect::<Vec<_>>()
         .join("\n")
+}
+
+/// The values of a cluster that runs none of them.
+fn disabled() -> String {
+    let is_central = |service: &&Service| service.schema || service.name == platform::GATEWAY;
+    let central = platform::services().iter().filter(is_central);
+    central.map(|service| format!("{}: {{enabled: false}}\n", service.name)).collect()
 }
 
 fn compose() -> String {
@@ -205,6 +213,22 @@ mod tests {
         assert!(error.contains(": others` is missing"), "{error}");
         let error = replace(text("").split("  # end").next().unwrap(), "things", "").unwrap_err().to_string();
         assert_eq!(error, "the line `# end of things` is missing");
+    }
+
+    #[test]
+    fn a_service_that_calls_clusters_has_rights_there() {
+        for Service { name, .. } in platform::services().iter().filter(|service| service.clusters) {
+            let _ = read(&format!("deploy/rbac/{name}.yaml")).unwrap();
+        }
+    }
+
+    #[test]
+    fn the_console_shows_each_audit_log() {
+        let file = "console/src/features/platform/audit/logs.ts";
+        let text = read(file).unwrap();
+        let is_missing = |(service, _): &(&str, &str)| !text.contains(&format!("{service:?}"));
+        let missing: Vec<_> = platform::audit_logs().filter(is_missing).collect();
+        assert!(missing.is_empty(), "{file} lacks {missing:?}");
     }
 
     #[test]

@@ -25,7 +25,8 @@ static NAMES: LazyLock<BTreeMap<&str, [String; 4]>> = LazyLock::new(|| {
     platform::services().iter().map(names).collect()
 });
 
-/// Services that are replaced before those that call them, in this order (docs/UPGRADE.md).
+/// Services that are replaced before those that call them, in this order (docs/UPGRADE.md). The list of services does not say
+/// it: their calls go in circles.
 const CALLED: [&str; 3] = ["identity", "stock", "storage"];
 
 /// First port of the replicas: that of a range without listeners, between those of `process::free_port` and those of
@@ -245,9 +246,10 @@ mod tests {
 
     #[test]
     fn services_are_replaced_in_the_documented_order() {
-        let order: Vec<_> = Kind::all().into_iter().take(5).map(Kind::program).collect();
+        let services = Kind::all().into_iter().filter(|kind| matches!(kind, Kind::Service(_)));
+        let order: Vec<_> = services.map(Kind::program).collect();
         let guide = std::fs::read_to_string(xtask::root().join("docs/UPGRADE.md")).unwrap();
-        assert!(guide.contains(&format!("callees before callers: {}", order.join(", "))), "{order:?}");
+        assert!(guide.contains(&format!("callees before callers: {}. ", order.join(", "))), "{order:?}");
     }
 
     #[test]
