@@ -3,6 +3,7 @@
 use anyhow::{Context, ensure};
 use ids::{StorageId, TenantId};
 use sqlx::{Connection, PgConnection};
+use storage_api::StorageKind;
 
 use crate::{
     config::ObjectStoreConfig,
@@ -52,7 +53,7 @@ pub async fn adopt(conn: &mut PgConnection, found: &Adoption) -> anyhow::Result<
     ensure!(storage::find_any(&mut tx, found.id).await?.is_none(), "{} has a row", found.id);
     let spec = storage_spec::find_for_use(&mut tx, &found.storage_spec).await?;
     let spec = spec.with_context(|| format!("no storage specification {:?}", found.storage_spec))?;
-    let is_volume = spec.kind == storage_spec::Kind::Volume;
+    let is_volume = spec.kind == StorageKind::Volume;
     ensure!(is_volume == found.volume.is_some(), "{} is for another kind of storage", spec.name);
     if let Some(volume) = &found.volume {
         let access_mode = match spec.access_mode {

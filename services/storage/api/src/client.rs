@@ -145,7 +145,7 @@ impl Client {
         &self,
         storage: StorageId,
         id: DeploymentId,
-        request: &DownloadRequest<'_>,
+        request: &DownloadRequest,
     ) -> Result<Download, Error> {
         self.0.call(Method::PUT, &download(storage, id), None, Some(request)).await
     }

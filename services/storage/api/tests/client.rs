@@ -50,10 +50,10 @@ async fn each_call_is_as_documented_and_understands_the_answer() {
     let download = DownloadRequest {
         tenant_id: tenant,
         bucket_id: bucket,
-        object: OBJECT,
-        path: "models/a.safetensors",
+        object: OBJECT.to_owned(),
+        path: "models/a.safetensors".to_owned(),
         bytes: 1,
-        sha256: "00",
+        sha256: "00".to_owned(),
     };
     client.put_download(storage, deployment, &download).await.unwrap();
     client.delete_download(storage, deployment, tenant).await.unwrap();

@@ -8,43 +8,18 @@ use axum::{
     http::StatusCode,
 };
 use db::Db;
-use ids::{InstanceId, StorageId, TenantId};
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use ids::{InstanceId, StorageId};
+use storage_api::{AttachRequest, Attachment};
 use utoipa_axum::routes;
 
 use super::store;
-use crate::{
-    storage::{self, AttachmentMode},
-    storage_spec::Kind,
-};
+use crate::storage;
 
 pub(crate) fn routes<S: HasAuth>() -> OpenApiRouter<S>
 where
     Db: FromRef<S>,
 {
     OpenApiRouter::new().routes(routes!(put_attachment, delete_attachment))
-}
-
-/// Attaches a storage to an instance.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-struct AttachRequest {
-    /// Owner of both. A storage of another tenant is not found.
-    tenant_id: TenantId,
-    /// How the instance uses the storage.
-    mode: AttachmentMode,
-}
-
-/// The object behind an attached storage.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-struct Attachment {
-    /// Volume or bucket.
-    kind: Kind,
-    /// Configured name of the cluster of a volume. Null for a bucket.
-    cluster: Option<String>,
-    /// Name of the `GpuStorage`, or of the bucket.
-    object_name: String,
 }
 
 /// Attaches a storage to an instance. An attached storage cannot be deleted.

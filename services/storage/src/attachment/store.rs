@@ -2,8 +2,7 @@
 
 use ids::{InstanceId, StorageId, TenantId};
 use sqlx::PgConnection;
-
-use crate::storage::AttachmentMode;
+use storage_api::AttachmentMode;
 
 /// Attaches a locked storage to the instance. Returns false if it is attached in this mode.
 pub(super) async fn put(

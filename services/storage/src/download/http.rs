@@ -10,17 +10,15 @@ use axum::{
 use db::Db;
 use ids::{DeploymentId, StorageId, TenantId};
 use serde::Deserialize;
+use storage_api::{DownloadRequest, StorageKind};
 use utoipa::IntoParams;
 use utoipa_axum::routes;
 
 use super::{
     store,
-    view::{DownloadRequest, DownloadView},
+    view::{DownloadView, check},
 };
-use crate::{
-    storage::{self, Phase},
-    storage_spec::Kind,
-};
+use crate::storage::{self, Phase};
 
 pub(crate) fn routes<S: HasAuth>() -> OpenApiRouter<S>
 where
@@ -51,7 +49,7 @@ async fn put_download(
     Path((id, download)): Path<(StorageId, DeploymentId)>,
     Json(request): Json<DownloadRequest>,
 ) -> Result<Json<DownloadView>, Problem> {
-    let sha256 = request.check()?;
+    let sha256 = check(&request)?;
     let tenant = request.tenant_id;
     caller.acts_for(tenant)?;
     let mut tx = db.tenant(tenant).await?;
@@ -60,7 +58,7 @@ async fn put_download(
         return Ok(Json(known));
     }
     tenants::check_active(&mut tx, tenant).await?;
-    if storage.kind != Kind::Volume {
+    if storage.kind != StorageKind::Volume {
         return Err(Problem::invalid_field("/path", "a bucket has no files; it is read over S3"));
     }
     storage.check_changeable()?;

@@ -7,5 +7,5 @@ mod store;
 mod view;
 
 pub(crate) use http::routes;
-pub(crate) use model::{Download, DownloadReason, DownloadState, Next, after_failure};
+pub(crate) use model::{Download, DownloadReason, Next, after_failure};
 pub(crate) use store::{delete_row, fail, finish, open, repeat, sign, wait};

@@ -5,27 +5,13 @@ use std::{fmt, time::Duration};
 use crds::DownloadReason as Observed;
 use ids::{DeploymentId, StorageId, TenantId};
 use serde::{Deserialize, Serialize};
+use storage_api::DownloadState;
 use utoipa::ToSchema;
 
 /// Maximum number of attempts of a download.
 const MOST_ATTEMPTS: i32 = 6;
 /// Delay after the first failed attempt; it doubles with each further one.
 const FIRST_DELAY: Duration = Duration::from_secs(2);
-
-/// State of a download.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
-#[serde(rename_all = "snake_case")]
-#[sqlx(type_name = "text", rename_all = "snake_case")]
-pub(crate) enum DownloadState {
-    /// Not there yet.
-    Pending,
-    /// The file is on the volume, complete and verified.
-    Done,
-    /// Given up; nothing was changed on the volume.
-    Failed,
-    /// To be deleted.
-    Removing,
-}
 
 /// Why a download is pending or failed. New codes may be added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]

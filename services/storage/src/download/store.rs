@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use ids::{DeploymentId, StorageId, TenantId};
 use sqlx::PgConnection;
+use storage_api::DownloadRequest;
 
 use super::{
     model::{Download, DownloadReason},
-    view::{DownloadRequest, DownloadView},
+    view::DownloadView,
 };
 
 /// Returns how far the tenant's download with this content is.

@@ -4,12 +4,10 @@ use events::OperationChanged;
 use ids::{InstanceId, OperationId, StorageId, TenantId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use storage_api::{AttachmentMode, StorageKind, StorageState};
 use utoipa::ToSchema;
 
-use crate::{
-    storage::{AttachmentMode, ReasonCode, StorageState},
-    storage_spec::Kind,
-};
+use crate::storage::ReasonCode;
 
 /// What happened to a storage of the tenant, or to an operation on one.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
@@ -47,7 +45,7 @@ pub(crate) struct StorageSnapshot {
     /// Its name.
     pub(crate) name: String,
     /// Its kind.
-    pub(crate) kind: Kind,
+    pub(crate) kind: StorageKind,
     /// Its state.
     pub(crate) state: StorageState,
     /// Machine-readable reason of the state, or null.

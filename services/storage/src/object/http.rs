@@ -12,14 +12,14 @@ use db::Db;
 use ids::{StorageId, TenantId};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
-use storage_api::{Deletion, Objects, SignedUrl, UrlKind, UrlRequest};
+use storage_api::{Deletion, Objects, SignedUrl, StorageState, UrlKind, UrlRequest};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
 
 use super::{bucket, error::Error, staging};
 use crate::{
     object_store::{Access, ObjectStore, OptionalObjectStore},
-    storage::{self, ReasonCode, StorageState, Storages},
+    storage::{self, ReasonCode, Storages},
 };
 
 /// How long a URL can be used.

@@ -17,10 +17,11 @@ use kube::{
     Api, Resource as _, ResourceExt as _,
     api::{DeleteParams, Patch, PatchParams},
 };
+use storage_api::DownloadState;
 
 use super::{Parts, error::Error};
 use crate::{
-    download::{self, Download, DownloadReason, DownloadState, Next},
+    download::{self, Download, DownloadReason, Next},
     object,
     storage::Storage,
 };

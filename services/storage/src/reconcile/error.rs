@@ -1,11 +1,11 @@
 //! Why a reconcile did not complete, and what follows from that.
 
 use crds::ClusterError;
+use storage_api::StorageKind;
 
 use crate::{
     object_store::{self, NotConfigured},
     storage::{Reason, ReasonCode},
-    storage_spec::Kind,
 };
 
 /// Error of a reconcile.
@@ -39,10 +39,10 @@ pub(super) enum Retry {
 
 impl Error {
     /// Returns the reason to show to users, and when to retry. Errors of this service's own database are not shown.
-    pub(super) fn explain(&self, kind: Kind) -> (Option<Reason>, Retry) {
+    pub(super) fn explain(&self, kind: StorageKind) -> (Option<Reason>, Retry) {
         let (unavailable, refused) = match kind {
-            Kind::Volume => (ReasonCode::ClusterUnavailable, ReasonCode::ClusterRefused),
-            Kind::Bucket => (ReasonCode::ObjectStoreUnavailable, ReasonCode::ObjectStoreRefused),
+            StorageKind::Volume => (ReasonCode::ClusterUnavailable, ReasonCode::ClusterRefused),
+            StorageKind::Bucket => (ReasonCode::ObjectStoreUnavailable, ReasonCode::ObjectStoreRefused),
         };
         let refusal = |retry| (Some(Reason::new(refused, self.to_string())), retry);
         match self {
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
     use crate::object_store::Code;
 
-    fn explained(error: impl Into<Error>, kind: Kind) -> (Option<ReasonCode>, Retry) {
+    fn explained(error: impl Into<Error>, kind: StorageKind) -> (Option<ReasonCode>, Retry) {
         let (reason, retry) = error.into().explain(kind);
         (reason.map(|reason| reason.code), retry)
     }
@@ -88,30 +88,36 @@ mod tests {
     fn a_refused_volume_is_retried_later() {
         for code in [400, 403, 422] {
             let refused = (Some(ReasonCode::ClusterRefused), Retry::Later);
-            assert_eq!(explained(status(code), Kind::Volume), refused, "{code}");
+            assert_eq!(explained(status(code), StorageKind::Volume), refused, "{code}");
         }
         let unavailable = (Some(ReasonCode::ClusterUnavailable), Retry::Backoff);
         for code in [401, 404, 409, 429, 500, 503] {
-            assert_eq!(explained(status(code), Kind::Volume), unavailable, "{code}");
+            assert_eq!(explained(status(code), StorageKind::Volume), unavailable, "{code}");
         }
         let unknown = ClusterError::Unknown("uk-1".into());
-        assert_eq!(explained(unknown, Kind::Volume), unavailable);
+        assert_eq!(explained(unknown, StorageKind::Volume), unavailable);
     }
 
     #[test]
     fn a_refused_bucket_is_retried_later_unless_the_refusal_is_transient() {
         let refused = |code| {
-            explained(object_store::Error::Refused { status: 403, code: Code::from(code) }, Kind::Bucket)
+            explained(
+                object_store::Error::Refused { status: 403, code: Code::from(code) },
+                StorageKind::Bucket,
+            )
         };
         assert_eq!(refused("AccessDenied"), (Some(ReasonCode::ObjectStoreRefused), Retry::Later));
         assert_eq!(refused("NoSuchUser"), (Some(ReasonCode::ObjectStoreRefused), Retry::Backoff));
         let unavailable = (Some(ReasonCode::ObjectStoreUnavailable), Retry::Backoff);
-        assert_eq!(explained(NotConfigured, Kind::Bucket), unavailable);
-        assert_eq!(explained(object_store::Error::Unavailable("no route".into()), Kind::Bucket), unavailable);
+        assert_eq!(explained(NotConfigured, StorageKind::Bucket), unavailable);
+        assert_eq!(
+            explained(object_store::Error::Unavailable("no route".into()), StorageKind::Bucket),
+            unavailable
+        );
     }
 
     #[test]
     fn an_error_of_the_database_says_nothing_about_the_storage() {
-        assert_eq!(explained(sqlx::Error::PoolClosed, Kind::Bucket), (None, Retry::Backoff));
+        assert_eq!(explained(sqlx::Error::PoolClosed, StorageKind::Bucket), (None, Retry::Backoff));
     }
 }

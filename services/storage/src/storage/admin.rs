@@ -13,6 +13,7 @@ use axum::{
 use ids::{StorageId, TenantId};
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
+use storage_api::{StorageKind, StorageState};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
 
@@ -20,11 +21,10 @@ use super::{
     Storages, change,
     list::{Filter, StorageSort},
     list_store,
-    model::{Storage, StorageState},
+    model::Storage,
     store,
     view::{Attachments, StorageView},
 };
-use crate::storage_spec::Kind;
 
 pub(super) fn routes<S: HasAuth>() -> OpenApiRouter<S>
 where
@@ -46,7 +46,7 @@ struct ListParams {
     #[param(inline, style = Form, explode = false, value_type = Option<Vec<StorageState>>)]
     state: Option<Several<StorageState>>,
     /// Only storages of this kind.
-    kind: Option<Kind>,
+    kind: Option<StorageKind>,
     /// Only storages whose name contains this text, ignoring case.
     #[serde(default, deserialize_with = "text::optional_nfc")]
     name: Option<String>,

@@ -3,13 +3,14 @@
 use api::{Checks, Problem};
 use ids::{StorageId, TenantId};
 use sqlx::{PgConnection, error::ErrorKind};
+use storage_api::NewStorage;
 
 use super::{
     error::Error,
     model::{Storage, size},
     place::Place,
     store::{self, Order},
-    view::{NewStorage, StorageChange},
+    view::StorageChange,
 };
 use crate::{
     config::Config,

@@ -2,10 +2,8 @@
 
 use ids::TenantId;
 use serde::{Deserialize, Serialize};
+use storage_api::{StorageKind, StorageState};
 use utoipa::ToSchema;
-
-use super::model::StorageState;
-use crate::storage_spec::Kind;
 
 /// Order of a list of storages. Names are compared in lower case, by code points; storages with equal values are sorted
 /// by creation.
@@ -61,7 +59,7 @@ pub(super) struct Filter<'a> {
     pub(super) tenant: Option<TenantId>,
     /// One of these states; any if empty.
     pub(super) states: &'a [StorageState],
-    pub(super) kind: Option<Kind>,
+    pub(super) kind: Option<StorageKind>,
     /// Only with a name that contains this, in any case.
     pub(super) name: Option<&'a str>,
 }

@@ -28,7 +28,7 @@ pub(crate) use change::{create_output_bucket, delete_unused, output_bucket_id};
 pub(crate) use error::Error;
 #[cfg(test)]
 pub(crate) use model::tests;
-pub(crate) use model::{AttachmentMode, Phase, Storage, StorageState};
+pub(crate) use model::{Phase, Storage};
 pub(crate) use place::Place;
 pub(crate) use reason::{Reason, ReasonCode};
 pub(crate) use store::{

@@ -3,15 +3,14 @@
 use ids::{InstanceId, OperationId, StorageId, StorageSpecId, TenantId};
 use jiff::Timestamp;
 use rust_decimal::Decimal;
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use storage_api::{StorageKind, StorageState};
 
 use super::{
     error::Error,
     place::Place,
     reason::{Reason, ReasonCode},
 };
-use crate::storage_spec::{AccessMode, Kind, StorageSpec};
+use crate::storage_spec::{AccessMode, StorageSpec};
 
 /// The state of a storage, with what belongs to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,36 +25,6 @@ pub(crate) enum Phase {
     Failed(Reason),
     /// Being deleted with its data.
     Deleting(Option<Reason>),
-}
-
-/// State of a storage.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
-#[serde(rename_all = "snake_case")]
-#[sqlx(type_name = "text", rename_all = "snake_case")]
-pub(crate) enum StorageState {
-    /// Being created.
-    Pending,
-    /// Ready for use.
-    Available,
-    /// Growing; it can be used meanwhile.
-    Resizing,
-    /// It could not be created, or is lost.
-    Failed,
-    /// Being deleted with its data.
-    Deleting,
-}
-
-impl StorageState {
-    /// The name in JSON and messages.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Available => "available",
-            Self::Resizing => "resizing",
-            Self::Failed => "failed",
-            Self::Deleting => "deleting",
-        }
-    }
 }
 
 impl Phase {
@@ -100,17 +69,6 @@ impl Phase {
     }
 }
 
-/// How an instance uses a storage.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
-#[serde(rename_all = "snake_case")]
-#[sqlx(type_name = "text", rename_all = "snake_case")]
-pub(crate) enum AttachmentMode {
-    /// The instance reads and writes.
-    ReadWrite,
-    /// The instance only reads.
-    ReadOnly,
-}
-
 /// A storage.
 #[derive(Debug, Clone)]
 pub(crate) struct Storage {
@@ -119,7 +77,7 @@ pub(crate) struct Storage {
     pub(crate) name: String,
     pub(crate) spec_id: StorageSpecId,
     pub(crate) spec_name: String,
-    pub(crate) kind: Kind,
+    pub(crate) kind: StorageKind,
     pub(crate) size_gib: i64,
     /// Where a volume is; none for a bucket.
     pub(crate) place: Option<Place>,
@@ -179,7 +137,7 @@ impl Storage {
     /// # Errors
     /// If it is a volume.
     pub(crate) fn check_bucket(&self) -> Result<(), Error> {
-        if self.kind == Kind::Bucket { Ok(()) } else { Err(Error::NotABucket) }
+        if self.kind == StorageKind::Bucket { Ok(()) } else { Err(Error::NotABucket) }
     }
 
     /// Checks that the storage can be changed.
@@ -249,7 +207,7 @@ pub(crate) mod tests {
             name: "models".into(),
             spec_id: StorageSpecId::new(),
             spec_name: "ssd".into(),
-            kind: Kind::Volume,
+            kind: StorageKind::Volume,
             size_gib: 20,
             place: Some(Place { datacenter: "uk-1".into(), cluster: "uk-1".into() }),
             storage_class: None,
@@ -269,7 +227,7 @@ pub(crate) mod tests {
         StorageSpec {
             id: StorageSpecId::new(),
             name: "ssd".into(),
-            kind: Kind::Volume,
+            kind: StorageKind::Volume,
             min_size_gib: min,
             max_size_gib: max,
             price_per_gib_month: Decimal::ONE,

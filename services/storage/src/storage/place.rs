@@ -1,7 +1,9 @@
 //! The place of a storage: a datacenter or the object store.
 
+use storage_api::StorageKind;
+
 use super::error::Error;
-use crate::{config::Config, object_store::NotConfigured, storage_spec::Kind};
+use crate::{config::Config, object_store::NotConfigured};
 
 /// Where a volume is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,21 +19,23 @@ impl Place {
     /// If storages of the kind cannot be created there.
     pub(crate) fn choose(
         config: &Config,
-        kind: Kind,
+        kind: StorageKind,
         datacenter: Option<&str>,
     ) -> Result<Option<Self>, Error> {
         match (kind, datacenter) {
-            (Kind::Volume, Some(name)) => Self::in_datacenter(config, name).map(Some).ok_or_else(|| {
-                Error::invalid_field("/datacenter", "volumes cannot be created in this datacenter")
-            }),
-            (Kind::Volume, None) => Self::only(config).map(Some).ok_or_else(|| {
+            (StorageKind::Volume, Some(name)) => {
+                Self::in_datacenter(config, name).map(Some).ok_or_else(|| {
+                    Error::invalid_field("/datacenter", "volumes cannot be created in this datacenter")
+                })
+            }
+            (StorageKind::Volume, None) => Self::only(config).map(Some).ok_or_else(|| {
                 Error::invalid_field("/datacenter", "is required: there is not exactly one datacenter")
             }),
-            (Kind::Bucket, Some(_)) => {
+            (StorageKind::Bucket, Some(_)) => {
                 Err(Error::invalid_field("/datacenter", "is for volumes; buckets are not in a datacenter"))
             }
-            (Kind::Bucket, None) if config.object_store.is_none() => Err(NotConfigured.into()),
-            (Kind::Bucket, None) => Ok(None),
+            (StorageKind::Bucket, None) if config.object_store.is_none() => Err(NotConfigured.into()),
+            (StorageKind::Bucket, None) => Ok(None),
         }
     }
 
@@ -61,7 +65,7 @@ mod tests {
     use crate::config::tests::config;
 
     fn place(config: &Config, datacenter: Option<&str>) -> Option<(String, String)> {
-        let place = Place::choose(config, Kind::Volume, datacenter).ok()??;
+        let place = Place::choose(config, StorageKind::Volume, datacenter).ok()??;
         Some((place.datacenter, place.cluster))
     }
 
@@ -90,10 +94,10 @@ mod tests {
     #[test]
     fn a_bucket_is_in_the_object_store() {
         let with = config(&["uk-1"], &[], true);
-        assert!(matches!(Place::choose(&with, Kind::Bucket, None), Ok(None)));
-        assert!(matches!(Place::choose(&with, Kind::Bucket, Some("uk-1")), Err(Error::Invalid(_))));
+        assert!(matches!(Place::choose(&with, StorageKind::Bucket, None), Ok(None)));
+        assert!(matches!(Place::choose(&with, StorageKind::Bucket, Some("uk-1")), Err(Error::Invalid(_))));
         assert!(matches!(
-            Place::choose(&config(&[], &[], false), Kind::Bucket, None),
+            Place::choose(&config(&[], &[], false), StorageKind::Bucket, None),
             Err(Error::NoObjectStore(_))
         ));
     }

@@ -7,14 +7,15 @@ use ids::{InstanceId, OperationId, StorageId, StorageSpecId, TenantId};
 use jiff::Timestamp;
 use rust_decimal::Decimal;
 use sqlx::PgConnection;
+use storage_api::{AttachmentMode, StorageKind, StorageState};
 
 use super::{
-    model::{AttachmentMode, Phase, Storage, StorageState},
+    model::{Phase, Storage},
     place::Place,
     reason::{Reason, ReasonCode},
     view::{AttachmentRef, Attachments},
 };
-use crate::storage_spec::{AccessMode, Kind, StorageSpec};
+use crate::storage_spec::{AccessMode, StorageSpec};
 
 /// Storages that need a reconcile. A lane for each cluster, and one for the object store.
 pub(crate) const QUEUE: Table =
@@ -26,7 +27,7 @@ struct Row {
     name: String,
     spec_id: StorageSpecId,
     spec_name: String,
-    kind: Kind,
+    kind: StorageKind,
     size_gib: i64,
     cluster: Option<String>,
     datacenter: Option<String>,
@@ -183,7 +184,7 @@ pub(crate) async fn insert(conn: &mut PgConnection, order: &Order<'_>) -> sqlx::
         order.tenant as TenantId,
         order.name,
         order.spec.id as StorageSpecId,
-        order.spec.kind as Kind,
+        order.spec.kind as StorageKind,
         order.size_gib,
         order.place.map(|place| place.cluster.as_str()),
         order.place.map(|place| place.datacenter.as_str()),

@@ -6,30 +6,11 @@ use ids::{InstanceId, OperationId, StorageId, StorageSpecId};
 use jiff::Timestamp;
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
+use storage_api::{AttachmentMode, StorageKind, StorageState};
 use utoipa::ToSchema;
 
-use super::{
-    model::{AttachmentMode, Storage, StorageState},
-    reason::ReasonCode,
-};
-use crate::{config::ObjectStoreConfig, storage_spec::Kind};
-
-/// A new storage.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct NewStorage {
-    /// 1 to 100 characters, unique in the tenant without regard to case.
-    #[serde(deserialize_with = "api::text::nfc")]
-    pub(crate) name: String,
-    /// Id or name of the storage specification.
-    pub(crate) storage_spec: String,
-    /// Size in GiB, within the sizes of the specification. Optional if the size is fixed.
-    #[serde(default)]
-    pub(crate) size_gib: Option<i64>,
-    /// Datacenter of a volume. Optional if there is only one.
-    #[serde(default)]
-    pub(crate) datacenter: Option<String>,
-}
+use super::{model::Storage, reason::ReasonCode};
+use crate::config::ObjectStoreConfig;
 
 /// A change of a storage. Absent members stay as they are.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
@@ -86,7 +67,7 @@ pub(crate) struct StorageView {
     /// Name, unique in the tenant.
     pub(crate) name: String,
     /// Volume or bucket.
-    pub(crate) kind: Kind,
+    pub(crate) kind: StorageKind,
     /// The specification it was created from.
     pub(crate) storage_spec: StorageSpecRef,
     /// Requested size in GiB.
@@ -125,7 +106,7 @@ impl StorageView {
         attachments: &mut Attachments,
         objects: Option<&ObjectStoreConfig>,
     ) -> Self {
-        let objects = objects.filter(|_| storage.kind == Kind::Bucket);
+        let objects = objects.filter(|_| storage.kind == StorageKind::Bucket);
         let bucket = objects.map(|objects| BucketAddress {
             name: storage.object_name(),
             endpoint: objects.public().to_owned(),

@@ -13,12 +13,13 @@ use db::Db;
 use ids::StorageSpecId;
 use serde::Deserialize;
 use sqlx::PgConnection;
+use storage_api::StorageKind;
 use utoipa::IntoParams;
 use utoipa_axum::routes;
 
 use super::{
     error::Error,
-    model::{Kind, NewStorageSpec, SpecState, StorageSpec, StorageSpecChange},
+    model::{NewStorageSpec, SpecState, StorageSpec, StorageSpecChange},
     store,
 };
 pub(crate) fn routes<S: HasAuth>() -> OpenApiRouter<S>
@@ -44,7 +45,7 @@ struct ListParams {
     /// Only specifications whose names start with this.
     name_prefix: Option<String>,
     /// Only specifications of this kind.
-    kind: Option<Kind>,
+    kind: Option<StorageKind>,
     /// Only specifications in this state.
     state: Option<SpecState>,
 }

@@ -7,6 +7,6 @@ mod offers;
 mod store;
 
 pub(crate) use http::routes;
-pub(crate) use model::{AccessMode, Kind, SpecState, StorageSpec};
+pub(crate) use model::{AccessMode, SpecState, StorageSpec};
 pub(crate) use offers::routes as offer_routes;
 pub(crate) use store::{find, find_cheapest_bucket, find_for_use};

@@ -5,34 +5,13 @@ use ids::StorageSpecId;
 use jiff::Timestamp;
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
+use storage_api::StorageKind;
 use utoipa::ToSchema;
 
 use super::error::Error;
 
 /// The largest storage, in GiB.
 pub(crate) const LARGEST_GIB: i64 = 1_048_576;
-
-/// Kind of storage.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
-#[serde(rename_all = "snake_case")]
-#[sqlx(type_name = "text", rename_all = "snake_case")]
-#[schema(as = StorageKind)]
-pub(crate) enum Kind {
-    /// A file system that instances mount.
-    Volume,
-    /// A bucket of an S3 object store.
-    Bucket,
-}
-
-impl Kind {
-    /// The name in JSON and metrics.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Volume => "volume",
-            Self::Bucket => "bucket",
-        }
-    }
-}
 
 /// Whether new storages can be created from a specification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
@@ -67,7 +46,7 @@ pub(crate) struct StorageSpec {
     /// Unique name.
     pub(crate) name: String,
     /// Kind of its storages.
-    pub(crate) kind: Kind,
+    pub(crate) kind: StorageKind,
     /// Smallest size in GiB.
     pub(crate) min_size_gib: i64,
     /// Largest size in GiB. Equal to the smallest one if the size is fixed.
@@ -111,7 +90,7 @@ pub(crate) struct NewStorageSpec {
     /// 1 to 63 of a-z, 0-9 and `-`, beginning and ending with a letter or digit.
     pub(crate) name: String,
     /// Kind of its storages.
-    pub(crate) kind: Kind,
+    pub(crate) kind: StorageKind,
     /// The only size in GiB.
     #[serde(default)]
     pub(crate) size_gib: Option<i64>,
@@ -184,7 +163,7 @@ impl NewStorageSpec {
         check_price(&mut checks, self.price_per_gib_month);
         checks.currency("/currency", &self.currency);
         if let Some(class) = &self.storage_class {
-            checks.require(self.kind == Kind::Volume, "/storage_class", "is for volumes only");
+            checks.require(self.kind == StorageKind::Volume, "/storage_class", "is for volumes only");
             checks.require(
                 is_dns_subdomain(class),
                 "/storage_class",
@@ -244,7 +223,7 @@ mod tests {
     fn new() -> NewStorageSpec {
         NewStorageSpec {
             name: "ssd".into(),
-            kind: Kind::Volume,
+            kind: StorageKind::Volume,
             size_gib: None,
             min_size_gib: Some(1),
             max_size_gib: Some(100),
@@ -299,9 +278,9 @@ mod tests {
         let with = |kind, class: &str| {
             pointers(NewStorageSpec { kind, storage_class: Some(class.into()), ..new() }.check())
         };
-        assert!(with(Kind::Volume, "ceph.block").is_empty());
-        assert_eq!(with(Kind::Volume, "../x"), ["/storage_class"]);
-        assert_eq!(with(Kind::Bucket, "ceph.block"), ["/storage_class"]);
+        assert!(with(StorageKind::Volume, "ceph.block").is_empty());
+        assert_eq!(with(StorageKind::Volume, "../x"), ["/storage_class"]);
+        assert_eq!(with(StorageKind::Bucket, "ceph.block"), ["/storage_class"]);
     }
 
     #[test]
@@ -315,7 +294,7 @@ mod tests {
         let spec = StorageSpec {
             id: StorageSpecId::new(),
             name: "ssd".into(),
-            kind: Kind::Volume,
+            kind: StorageKind::Volume,
             min_size_gib: 10,
             max_size_gib: 20,
             price_per_gib_month: Decimal::ONE,

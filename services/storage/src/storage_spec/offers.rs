@@ -9,11 +9,12 @@ use axum::{
 use db::Db;
 use rust_decimal::Decimal;
 use serde::Serialize;
+use storage_api::StorageKind;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
 use super::{
-    model::{Kind, SpecState, StorageSpec},
+    model::{SpecState, StorageSpec},
     store,
 };
 
@@ -30,7 +31,7 @@ struct StorageOffer {
     /// Name of the specification.
     name: String,
     /// Kind of its storages.
-    kind: Kind,
+    kind: StorageKind,
     /// Smallest size in GiB.
     min_size_gib: i64,
     /// Largest size in GiB. Equal to the smallest one if the size is fixed.

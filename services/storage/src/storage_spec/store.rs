@@ -3,8 +3,9 @@
 use ids::StorageSpecId;
 use rust_decimal::Decimal;
 use sqlx::PgConnection;
+use storage_api::StorageKind;
 
-use super::model::{AccessMode, Kind, NewStorageSpec, SizeRange, SpecState, StorageSpec, StorageSpecChange};
+use super::model::{AccessMode, NewStorageSpec, SizeRange, SpecState, StorageSpec, StorageSpecChange};
 
 /// Selects [`StorageSpec`]s. A macro, as the text of a checked query is a literal.
 macro_rules! select_specs {
@@ -66,7 +67,7 @@ pub(crate) async fn find_for_use(
 pub(crate) async fn find_cheapest_bucket(conn: &mut PgConnection) -> sqlx::Result<Option<StorageSpec>> {
     select_specs!(
         "where kind = $1 and state = $2 order by price_per_gib_month, id limit 1 for share",
-        Kind::Bucket as Kind,
+        StorageKind::Bucket as StorageKind,
         SpecState::Active as SpecState
     )
     .fetch_optional(conn)
@@ -76,7 +77,7 @@ pub(crate) async fn find_cheapest_bucket(conn: &mut PgConnection) -> sqlx::Resul
 /// Which specifications a list shows.
 pub(super) struct Filter<'a> {
     pub(super) name_prefix: Option<&'a str>,
-    pub(super) kind: Option<Kind>,
+    pub(super) kind: Option<StorageKind>,
     pub(super) state: Option<SpecState>,
 }
 
@@ -95,7 +96,7 @@ pub(super) async fn list(
            order by name collate "C" limit $5"#,
         after,
         filter.name_prefix,
-        filter.kind as Option<Kind>,
+        filter.kind as Option<StorageKind>,
         filter.state as Option<SpecState>,
         limit
     )
@@ -115,7 +116,7 @@ pub(super) async fn insert(
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict (name) do nothing returning id",
         StorageSpecId::new() as StorageSpecId,
         new.name,
-        new.kind as Kind,
+        new.kind as StorageKind,
         sizes.min,
         sizes.max,
         new.price_per_gib_month,

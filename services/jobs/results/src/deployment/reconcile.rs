@@ -54,14 +54,13 @@ async fn carry_out(parts: &artifact::Parts, due: &Due) -> anyhow::Result<()> {
         return Ok(tx.commit().await?);
     };
     drop(tx);
-    let object = artifact::object(file.job, file.attempt, &file.name);
     let request = DownloadRequest {
         tenant_id: due.tenant,
         bucket_id: file.bucket,
-        object: &object,
-        path: &due.path,
+        object: artifact::object(file.job, file.attempt, &file.name),
+        path: due.path.clone(),
         bytes: file.bytes,
-        sha256: &file.sha256,
+        sha256: file.sha256.clone(),
     };
     let answer = parts.storage.put_download(due.storage, due.id, &request).await;
     let mut tx = parts.db.worker().await?;
