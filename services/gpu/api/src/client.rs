@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use api::Changes;
 use ids::{InstanceId, TenantId};
 use peer::{Endpoint, Error, NO_BODY, Peer};
 use reqwest::Method;
@@ -9,7 +10,7 @@ use secrecy::SecretString;
 
 use crate::{
     ActivityReport, InstanceEvents, ManagedChange, ManagedInstance, ManagedOrder, OpenLinkRequest,
-    OpenedLink, RedeemRequest, Redeemed, Route, RouteChanges, ShareLinkTicket, SpentTenants,
+    OpenedLink, RedeemRequest, Redeemed, Route, RouteChange, ShareLinkTicket, SpentTenants,
 };
 
 /// Client of the gpu service.
@@ -36,7 +37,7 @@ impl Client {
     ///
     /// # Errors
     /// Returns the errors of every call.
-    pub async fn route_changes(&self, after: &str, wait: Duration) -> Result<RouteChanges, Error> {
+    pub async fn route_changes(&self, after: &str, wait: Duration) -> Result<Changes<RouteChange>, Error> {
         let (wait_seconds, after) = (wait.as_secs(), peer::query_value(after));
         let path = format!("/internal/v1/route-changes?wait_seconds={wait_seconds}&after={after}");
         self.0.call(Method::GET, &path, None, NO_BODY).await

@@ -8,7 +8,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize, Serializer};
 use utoipa::ToSchema;
 
-/// Where the traffic of an instance goes.
+/// Where the traffic of an instance goes, as callers read it: replicas of another release may send other states, or not all fields.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Route {
     /// The instance.
@@ -57,24 +57,6 @@ pub struct RouteChange {
     /// The tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant_id: Option<TenantId>,
-}
-
-/// One change in the feed.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct PublishedRouteChange {
-    /// The change.
-    pub change: RouteChange,
-}
-
-/// Changes of routes after a cursor.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct RouteChanges {
-    /// The changes, oldest first.
-    pub items: Vec<PublishedRouteChange>,
-    /// The cursor after them.
-    pub next_cursor: String,
-    /// Whether these are all changes until now.
-    pub complete: bool,
 }
 
 /// The first label of a host name of an instance: `inst-…`, or `p8188-inst-…` for one of its ports.
@@ -205,7 +187,8 @@ pub struct ReportedActivity {
     pub seconds_ago: u32,
 }
 
-/// An order of an instance that the calling service manages, for a tenant.
+/// An order of an instance that the calling service manages, for a tenant, as callers send it. The service's own type has the
+/// variables and secrets of its rules, and never serializes a secret's value.
 #[derive(Debug, Clone, Serialize)]
 pub struct ManagedOrder {
     /// The owner, whose quota and budget apply.
@@ -240,20 +223,23 @@ pub struct ManagedOrder {
 }
 
 /// A change of an interruptible instance.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ManagedChange {
-    /// Among interruptible instances, those with lower ranks lose their units first.
+    /// Among interruptible instances, those with lower ranks lose their units first. 0 until it is changed; a start
+    /// sets it to 0 again.
     pub recall_rank: i16,
 }
 
-/// An interruptible instance has lost its unit to another instance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+/// The loss of a unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = InstanceRecall)]
 pub struct Recall {
     /// When the platform stops it, unless it is deleted before.
     pub leave_by: Timestamp,
 }
 
-/// An environment variable.
+/// An environment variable, as callers send it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct EnvVar {
     /// Name.
@@ -262,7 +248,7 @@ pub struct EnvVar {
     pub value: String,
 }
 
-/// A secret environment variable.
+/// A secret environment variable, as callers send it.
 #[derive(Debug, Clone, Serialize)]
 pub struct Secret {
     /// Name.
@@ -276,7 +262,7 @@ fn exposed<S: Serializer>(value: &SecretString, to: S) -> Result<S::Ok, S::Error
     to.serialize_str(value.expose_secret())
 }
 
-/// State of an instance.
+/// State of an instance, as callers read it. The service's own belongs to its rules, which are built without a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InstanceState {
@@ -294,7 +280,7 @@ pub enum InstanceState {
     Deleting,
 }
 
-/// An instance that the calling service manages.
+/// An instance that the calling service manages, as callers read it: its reason is any code.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct ManagedInstance {
     /// The instance.
@@ -319,7 +305,7 @@ pub struct ManagedInstance {
     pub recalled: Option<Recall>,
 }
 
-/// A tenant that cannot start anything.
+/// A tenant that cannot start anything, as callers read it: its reason is any code.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct SpentTenant {
     /// The tenant.
@@ -332,7 +318,7 @@ pub struct SpentTenant {
     pub renews_at: Option<Timestamp>,
 }
 
-/// Tenants that cannot start anything.
+/// Tenants that cannot start anything, as callers read them.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct SpentTenants {
     /// The tenants, by id.
@@ -347,7 +333,7 @@ pub struct InstanceEvent {
     pub instance_id: Option<InstanceId>,
 }
 
-/// Events after a cursor.
+/// Events after a cursor, with the fields that callers need.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct InstanceEvents {
     /// The events, oldest first.

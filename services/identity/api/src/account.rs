@@ -2,14 +2,14 @@
 
 use serde::Deserialize;
 
-/// The account of a user.
+/// The account of a user: the fields that callers read.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Account {
     /// The user.
     pub user: AccountUser,
 }
 
-/// The user of an account.
+/// The user of an account: the fields that callers read.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct AccountUser {
     /// E-mail address.

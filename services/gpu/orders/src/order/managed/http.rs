@@ -3,6 +3,7 @@
 use api::{Json, Path, Problem, ProblemType, audit, openapi::OpenApiRouter};
 use auth::{Caller, HasAuth};
 use axum::extract::{FromRef, State};
+use gpu_api::ManagedChange;
 use gpu_core::{catalogue::Author, event::By, instance::Instance};
 use http::StatusCode;
 use ids::InstanceId;
@@ -16,7 +17,7 @@ use super::{
         create::NewInstance,
         references::{References, find_datacenter_for_service, find_gpu_spec},
     },
-    model::{ManagedChange, ManagedOrder, ManagedView},
+    model::{ManagedOrder, ManagedView},
     store,
 };
 use crate::{isolation, order::Parts};

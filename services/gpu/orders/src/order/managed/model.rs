@@ -2,6 +2,7 @@
 
 use api::{Checks, Problem};
 use encryption::Cipher;
+use gpu_api::Recall;
 use gpu_core::{
     catalogue::EnvVar,
     instance::{
@@ -12,7 +13,6 @@ use gpu_core::{
 };
 use ids::{InstanceId, TenantId};
 use instances::{instance::secret_values, ticket::hash};
-use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -58,15 +58,6 @@ pub(crate) struct ManagedOrder {
     /// Whether programs of the tenant run in the instance. It needs a datacenter whose policy for code of tenants allows that.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     runs_tenant_code: bool,
-}
-
-/// A change of an interruptible instance.
-#[derive(Debug, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct ManagedChange {
-    /// Among interruptible instances, those with lower ranks lose their units first. 0 until it is changed; a start
-    /// sets it to 0 again.
-    pub(super) recall_rank: i16,
 }
 
 impl ManagedOrder {
@@ -147,15 +138,7 @@ pub(super) struct ManagedView {
     /// Number of the start; grows with each.
     attempt: i64,
     /// Set once it has lost its unit to another instance, or null. It is not started again.
-    recalled: Option<RecallView>,
-}
-
-/// The loss of a unit.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = InstanceRecall)]
-struct RecallView {
-    /// When the platform stops it, unless it is deleted before.
-    leave_by: Timestamp,
+    recalled: Option<Recall>,
 }
 
 impl From<&Instance> for ManagedView {
@@ -175,7 +158,7 @@ impl From<&Instance> for ManagedView {
             datacenter: instance.last_place.as_ref().map(|place| place.datacenter_name.clone()),
             node,
             attempt: instance.attempt,
-            recalled: instance.leave_by.map(|leave_by| RecallView { leave_by }),
+            recalled: instance.leave_by.map(|leave_by| Recall { leave_by }),
         }
     }
 }
