@@ -21,6 +21,7 @@ pub mod problem;
 pub mod request_id;
 pub mod subject;
 pub mod urgency;
+pub mod window;
 
 pub use ::problem::{Checks, checks, text};
 pub use changes::{Change, Changes};
@@ -35,3 +36,4 @@ pub use operation::{Operation, OperationProgress, OperationState};
 pub use page::{Cursor, Page, PageParams, PageRequest};
 pub use problem::{FieldError, Invalid, Problem, ProblemDetails, ProblemType};
 pub use urgency::{NamedUrgency, Urgency};
+pub use window::Window;

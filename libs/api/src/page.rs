@@ -115,6 +115,18 @@ impl PageParams {
         Ok(PageRequest { limit, after })
     }
 
+    /// Like [`Self::request`], for positions of two texts that are compared in Postgres.
+    ///
+    /// # Errors
+    /// As well if the cursor has a NUL, which Postgres refuses.
+    pub fn texts(&self) -> Result<PageRequest<(String, String)>, Problem> {
+        let request = self.request::<(String, String)>()?;
+        match &request.after {
+            Some((first, second)) if first.contains('\0') || second.contains('\0') => Err(Cursor::foreign()),
+            _ => Ok(request),
+        }
+    }
+
     /// Like [`Self::request`], for a list in one of several orders: its cursors contain the order, and are valid for
     /// that order only.
     ///
@@ -177,9 +189,13 @@ impl Cursor {
     /// # Errors
     /// Returns 422 if the text is not a cursor of this list.
     pub fn decode<K: DeserializeOwned>(text: &str) -> Result<K, Problem> {
-        URL_SAFE_NO_PAD.decode(text).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).ok_or_else(
-            || Problem::invalid_field("cursor", "is not a cursor of this list; begin without one"),
-        )
+        let position =
+            URL_SAFE_NO_PAD.decode(text).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        position.ok_or_else(Self::foreign)
+    }
+
+    fn foreign() -> Problem {
+        Problem::invalid_field("cursor", "is not a cursor of this list; begin without one")
     }
 }
 

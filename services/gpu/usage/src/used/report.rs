@@ -1,10 +1,10 @@
 //! `/v1/usage` and `/v1/platform-usage`: what was used in a window, summed up by group.
 
-use api::{Json, Page, PageParams, Problem, ProblemType, Query, openapi::OpenApiRouter};
+use api::{Json, Page, PageParams, Problem, ProblemType, Query, Window, openapi::OpenApiRouter};
 use auth::{Admin, HasAuth, Member};
 use axum::extract::{FromRef, State};
 use ids::TenantId;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -14,11 +14,6 @@ use super::{
     Parts,
     report_store::{self, Group, Report},
 };
-
-/// The longest window of a report, in days.
-const MAX_DAYS: i64 = 366;
-/// The window without `from`, in days.
-const DEFAULT_DAYS: i64 = 30;
 
 pub(super) fn routes<S: HasAuth>() -> OpenApiRouter<S>
 where
@@ -155,38 +150,13 @@ impl From<Group> for UsageGroup {
     }
 }
 
-fn window(
-    from: Option<Timestamp>,
-    to: Option<Timestamp>,
-    now: Timestamp,
-) -> Result<(Timestamp, Timestamp), Problem> {
-    let days = |days: i64| SignedDuration::from_hours(24 * days);
-    let to = to.unwrap_or(now);
-    let from = from.or_else(|| to.checked_sub(days(DEFAULT_DAYS)).ok()).unwrap_or(to);
-    // what Postgres can store
-    let possible = |at: Timestamp| (0..=i64::from(u32::MAX)).contains(&at.as_second());
-    if !possible(from) || !possible(to) {
-        return Err(Problem::invalid_field("from", "must be a time between 1970 and 2106, and so must `to`"));
-    }
-    if from >= to {
-        return Err(Problem::invalid_field("from", "must be before `to`"));
-    }
-    if to.duration_since(from) > days(MAX_DAYS) {
-        return Err(Problem::invalid_field("from", format!("must be at most {MAX_DAYS} days before `to`")));
-    }
-    Ok((from, to))
-}
-
 async fn read(
     tx: &mut db::Tx,
     report: Report<'_>,
     page: &PageParams,
 ) -> Result<Json<Page<UsageGroup>>, Problem> {
-    let request = page.request::<(String, String)>()?;
+    let request = page.texts()?;
     let after = request.after.as_ref().map(|(key, currency)| (key.as_str(), currency.as_str()));
-    if after.is_some_and(|(key, currency)| key.contains('\0') || currency.contains('\0')) {
-        return Err(Problem::invalid_field("cursor", "is not a cursor of this list; begin without one"));
-    }
     let rows = report_store::groups(tx, report, after, request.rows()).await?;
     let page = request.page(rows, |group| (group.key.clone(), group.currency.clone()));
     Ok(Json(page.map(UsageGroup::from)))
@@ -203,7 +173,7 @@ async fn list_usage(
     member: Member,
     Query(query): Query<UsageQuery>,
 ) -> Result<Json<Page<UsageGroup>>, Problem> {
-    let (from, to) = window(query.from, query.to, (app.clock)())?;
+    let Window { from, to } = Window::read(query.from, query.to, (app.clock)())?;
     let mut tx = app.db.tenant(member.tenant).await?;
     let report = Report { tenant: Some(member.tenant), from, to, group_by: query.group_by.as_str() };
     read(&mut tx, report, &PageParams { limit: query.limit, cursor: query.cursor }).await
@@ -221,7 +191,7 @@ async fn list_platform_usage(
     _admin: Admin,
     Query(query): Query<PlatformUsageQuery>,
 ) -> Result<Json<Page<UsageGroup>>, Problem> {
-    let (from, to) = window(query.from, query.to, (app.clock)())?;
+    let Window { from, to } = Window::read(query.from, query.to, (app.clock)())?;
     let mut tx = app.db.admin().await?;
     let report = Report { tenant: query.tenant_id, from, to, group_by: query.group_by.as_str() };
     read(&mut tx, report, &PageParams { limit: query.limit, cursor: query.cursor }).await

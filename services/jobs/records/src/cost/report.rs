@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use api::{Json, Page, PageParams, Problem, ProblemType, Query, openapi::OpenApiRouter};
+use api::{Json, Page, PageParams, Problem, ProblemType, Query, Window, openapi::OpenApiRouter};
 use auth::{Admin, HasAuth, Member};
 use axum::extract::{FromRef, State};
 use ids::TenantId;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use jobs_core::cost::Amount;
 use serde::{Deserialize, Serialize};
 use service::{Duty, Round, Task};
@@ -19,10 +19,6 @@ use super::{
 };
 use crate::rest;
 
-/// The longest window of a report, in days.
-const MAX_DAYS: i64 = 366;
-/// The window without `from`, in days.
-const DEFAULT_DAYS: i64 = 30;
 /// How often what attempts cost is added to the sums by day.
 const PERIOD: Duration = Duration::from_secs(5);
 /// The largest number of changes that one transaction adds to the sums.
@@ -196,38 +192,13 @@ impl From<Group> for JobUsageGroup {
     }
 }
 
-fn window(
-    from: Option<Timestamp>,
-    to: Option<Timestamp>,
-    now: Timestamp,
-) -> Result<(Timestamp, Timestamp), Problem> {
-    let days = |days: i64| SignedDuration::from_hours(24 * days);
-    let to = to.unwrap_or(now);
-    let from = from.or_else(|| to.checked_sub(days(DEFAULT_DAYS)).ok()).unwrap_or(to);
-    // what Postgres can store
-    let possible = |at: Timestamp| (0..=i64::from(u32::MAX)).contains(&at.as_second());
-    if !possible(from) || !possible(to) {
-        return Err(Problem::invalid_field("from", "must be a time between 1970 and 2106, and so must `to`"));
-    }
-    if from >= to {
-        return Err(Problem::invalid_field("from", "must be before `to`"));
-    }
-    if to.duration_since(from) > days(MAX_DAYS) {
-        return Err(Problem::invalid_field("from", format!("must be at most {MAX_DAYS} days before `to`")));
-    }
-    Ok((from, to))
-}
-
 async fn read(
     tx: &mut db::Tx,
     report: Report<'_>,
     page: &PageParams,
 ) -> Result<Json<Page<JobUsageGroup>>, Problem> {
-    let request = page.request::<(String, String)>()?;
+    let request = page.texts()?;
     let after = request.after.as_ref().map(|(key, currency)| (key.as_str(), currency.as_str()));
-    if after.is_some_and(|(key, currency)| key.contains('\0') || currency.contains('\0')) {
-        return Err(Problem::invalid_field("cursor", "is not a cursor of this list; begin without one"));
-    }
     let rows = report_store::groups(tx, report, after, request.rows()).await?;
     let page = request.page(rows, |group| (group.key.clone(), group.currency.clone()));
     Ok(Json(page.map(JobUsageGroup::from)))
@@ -245,7 +216,7 @@ async fn list_job_usage(
     member: Member,
     Query(query): Query<JobUsageQuery>,
 ) -> Result<Json<Page<JobUsageGroup>>, Problem> {
-    let (from, to) = window(query.from, query.to, (parts.clock)())?;
+    let Window { from, to } = Window::read(query.from, query.to, (parts.clock)())?;
     let mut tx = parts.db.tenant(member.tenant).await?;
     let report = Report { tenant: Some(member.tenant), from, to, group_by: query.group_by.as_str() };
     read(&mut tx, report, &PageParams { limit: query.limit, cursor: query.cursor }).await
@@ -263,7 +234,7 @@ async fn list_platform_job_usage(
     _admin: Admin,
     Query(query): Query<PlatformJobUsageQuery>,
 ) -> Result<Json<Page<JobUsageGroup>>, Problem> {
-    let (from, to) = window(query.from, query.to, (parts.clock)())?;
+    let Window { from, to } = Window::read(query.from, query.to, (parts.clock)())?;
     let mut tx = parts.db.admin().await?;
     let report = Report { tenant: query.tenant_id, from, to, group_by: query.group_by.as_str() };
     read(&mut tx, report, &PageParams { limit: query.limit, cursor: query.cursor }).await
