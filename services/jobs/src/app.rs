@@ -30,9 +30,9 @@ use webhook::{WebhookMetrics, Webhooks};
 
 use crate::{audit_log, config::Config, maker::Makers, tenant};
 
-/// How often it is looked for results that were lost before they were delivered.
+/// Time between two checks for results that were lost before they were delivered.
 const DELIVERY_PERIOD: Duration = Duration::from_secs(2);
-/// How often outputs are deleted that do not count.
+/// How often outputs that do not count are deleted.
 const SWEEP_PERIOD: Duration = Duration::from_secs(5);
 /// How often pools are compared with the workers that the platform runs.
 const FLEET_PERIOD: Duration = Duration::from_secs(1);

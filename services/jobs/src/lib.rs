@@ -1,14 +1,14 @@
 //! The jobs service: jobs for generation and training on the GPUs of pools.
 //!
-//! Rooms of the house, crates below `services/jobs`. Each imports only those before it:
-//! - `core`: what jobs are, what they need, how attempts end and what they cost. Pure;
-//! - `schedule`: which job runs on which GPU. Pure, and knows none of the others;
-//! - `records`: what is stored of jobs, pools, workers, events and costs;
-//! - `results`: what jobs make, what users bring for them, models and their deployment;
+//! Crates below `services/jobs`. Each imports only those before it:
+//! - `core`: jobs and their needs, the end and cost of attempts. Pure;
+//! - `schedule`: which job runs on which GPU. Pure, and independent of the others;
+//! - `records`: the rows of jobs, pools, workers, events and costs;
+//! - `results`: results of jobs, uploads of users, models and their deployment;
 //! - `attempts`: tries of jobs on workers, and workers that the platform runs;
 //! - `webhook`: events as signed requests to endpoints of tenants; `listener`: the listener for workers;
 //! - `views`: pools as the scheduler sees them; `dispatch`: the scheduler of each pool, which carries out its decisions;
-//! - `submission`: what tenants ask of jobs: to submit, change and cancel them, what they would cost, and why they wait;
+//! - `submission`: requests of tenants: submit, change and cancel jobs, quotes, and why jobs wait;
 //! - `mq`: jobs and events over RabbitMQ.
 //!
 //! This crate wires them, and has the slices that need several of them (`tests/structure` checks that they import each other in no
@@ -16,7 +16,7 @@
 //! - `tenant`: what the suspension or end of a tenant means for its jobs; `maker`: what ends with its maker;
 //! - `audit_log`: the audit log over HTTP; `config`: the parts of all rooms; `app` wires the service.
 //!
-//! Nothing may enter that can stand in a room: this crate is built again with each of them.
+//! Nothing may enter that fits into one of the crates: this crate is rebuilt with each of them.
 
 mod app;
 mod audit_log;
@@ -34,8 +34,8 @@ pub use mq::MqConfig;
 pub use records::{event::StreamsConfig, progress::ProgressConfig};
 pub use webhook::WebhooksConfig;
 
-/// Encrypts the secrets of webhooks under the first key that are not: up to `limit`, in one transaction. Returns how many. For
-/// an administrator of the database, whose search path is this service's schema.
+/// Encrypts the secrets of webhooks under the first key that are not: up to `limit`, in one transaction.
+/// Returns how many. For an administrator of the database, with this service's schema as the search path.
 ///
 /// # Errors
 /// If one cannot be decrypted with the configured keys.

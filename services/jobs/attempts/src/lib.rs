@@ -1,7 +1,7 @@
 //! Tries of jobs on workers, and the workers that the platform runs for them.
 //!
-//! How an attempt ends is a rule of `core`; this crate carries it out. Nothing may enter that serves workers (`listener`) or chooses
-//! which job gets one (`dispatch`).
+//! The rules for the end of an attempt are in `core`; this crate applies them. Nothing may enter that serves
+//! workers (`listener`) or chooses which job gets one (`dispatch`).
 //!
 //! Slices, each of which imports only those before it:
 //! - [`attempt`]: tries of jobs on workers; [`session`]: the end of a worker's session, with which its attempt ends;

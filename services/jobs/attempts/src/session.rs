@@ -16,14 +16,14 @@ use crate::attempt;
 /// Why a session ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndCause {
-    /// Its process has said that it ends.
+    /// Its process announced its end.
     Announced,
-    /// Its process is gone, or does not do what it should.
+    /// Its process is gone, or misbehaves.
     Unannounced,
 }
 
-/// Ends the session of a locked worker: its attempt is lost, and if that was not announced, with its node. Begins another one if
-/// the worker is to be `ready`. Returns the number of the session.
+/// Ends the session of a locked worker: its attempt is lost; an unannounced loss also counts for its node.
+/// Begins another one if the worker is to be `ready`. Returns the number of the session.
 pub async fn end_session(
     conn: &mut PgConnection,
     worker: &Held,

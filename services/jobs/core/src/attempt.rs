@@ -1,4 +1,4 @@
-//! How attempts end, and what follows for their job. Pure.
+//! How attempts end, and the effect on their job. Pure.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
@@ -11,7 +11,7 @@ use crate::{
     status::{Fence, JobProblem, QueuedReason, Status},
 };
 
-/// Attempts of a job that may fail or be lost.
+/// Maximum number of failed or lost attempts of a job.
 const MAX_FAILURES: i16 = 3;
 /// Code of an attempt whose results are refused, as its tenant is suspended.
 const TENANT_SUSPENDED: &str = "tenant-suspended";
@@ -47,9 +47,10 @@ pub enum AttemptState {
 pub enum End {
     /// With results.
     Completed,
-    /// Without; another attempt may succeed if it is retryable.
+    /// Without results; another attempt may succeed if it is retryable.
     Failed { problem: JobProblem, retryable: bool },
-    /// Its tenant has seen to it that it cannot go on: its results cannot be delivered, or what it needs is gone.
+    /// An action of its tenant prevents it from continuing: its results cannot be delivered, or its inputs
+    /// are gone.
     Prevented { problem: JobProblem },
     /// Its worker is gone.
     Lost,
@@ -59,12 +60,12 @@ pub enum End {
 
 /// Codes with which workers report that the tenant has no place for results.
 const NO_PLACE: [&str; 2] = ["quota-exceeded", "storage-not-available"];
-/// Codes with which workers report, before they work, that the tenant has not what the job needs.
+/// Codes with which workers report, before they work, that the tenant does not have what the job needs.
 const NO_INPUTS: [&str; 5] =
     ["input-missing", "invalid-parameters", "storage-full", "storage-missing", "storage-refused"];
 
 impl End {
-    /// The end as it is if it was the tenant who has brought it about.
+    /// Returns the end as `Prevented` if the tenant caused it.
     pub fn by_tenant(self, has_worked: bool) -> Self {
         match self {
             Self::Failed { problem, retryable: false }
@@ -96,7 +97,7 @@ impl Policy {
     }
 }
 
-/// What follows from the end of an attempt.
+/// The effects of the end of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
     pub status: Status,
@@ -105,8 +106,8 @@ pub struct Ended {
     pub outcome: Outcome,
 }
 
-/// The job's status after its attempt has ended. However an attempt ends without results on a worker that has to leave its unit,
-/// it is not a failure, nor is it while no job of the tenant may run.
+/// The job's status after its attempt has ended. An attempt that ends without results on a worker that has to
+/// leave its unit is never a failure, nor is one that ends while no job of the tenant may run.
 ///
 /// # Errors
 /// [`Over`] if the attempt is not the latest one, or has ended.
@@ -123,7 +124,7 @@ pub fn end(
     }
     let ended = |status, attempt, outcome| Ended { status, attempt, counts, outcome };
     if matches!(status, Status::Cancelling(_)) {
-        // what a lost worker did after it was last heard of is not known
+        // what a lost worker did after its last report is unknown
         let outcome = if *end == End::Lost { Outcome::Lost } else { Outcome::Cancelled };
         return Ok(ended(Status::Cancelled, AttemptState::Cancelled, outcome));
     }
@@ -162,7 +163,7 @@ pub fn end(
             let recalls = counts.recalls.saturating_add(1);
             in_its_place(QueuedReason::Recalled, Counts { recalls, ..counts }, Outcome::Recalled)
         }
-        // one that is refused may be active again
+        // a suspended tenant may become active again
         End::Failed { retryable: false, .. } => {
             in_its_place(QueuedReason::Preempted, counts, Outcome::Preempted)
         }
@@ -184,7 +185,7 @@ pub fn end(
     })
 }
 
-/// The problem of a job with which workers of several nodes were lost.
+/// The problem of a job whose attempts lost workers on several nodes.
 fn breaks_workers() -> JobProblem {
     JobProblem {
         code: "breaks-workers".to_owned(),

@@ -62,7 +62,7 @@ event_types! {
 }
 
 impl EventType {
-    /// Whether no event follows.
+    /// Whether it is the last event of a job.
     pub fn is_last(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled | Self::Expired)
     }

@@ -1,4 +1,4 @@
-//! How many workers a pool should have, and which are to go. Pure.
+//! How many workers a pool should have, and which ones leave. Pure.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub struct Size {
     pub max: u32,
     /// Greatest number of lent workers.
     pub lent_max: u32,
-    /// How many workers the queue asks for.
+    /// How many workers the queue needs.
     pub wanted: u32,
 }
 
@@ -30,7 +30,7 @@ impl Size {
         self.wanted.min(self.max).max(self.min)
     }
 
-    /// How many lent workers it should have, if there are spare units: for what firm ones cannot do.
+    /// How many lent workers it should have, if there are spare units: for the need beyond the firm ones.
     pub fn lent(self) -> u32 {
         self.wanted.saturating_sub(self.firm()).min(self.lent_max)
     }
@@ -47,7 +47,7 @@ pub struct Member {
     pub idle: Duration,
 }
 
-/// What is to change.
+/// The changes of the workers of a pool.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// Firm workers to order.
@@ -60,8 +60,8 @@ pub struct Plan {
     pub leave: Vec<WorkerId>,
 }
 
-/// Compares a pool with its workers. A firm one that is not needed goes when it has been idle for `keep`; the scheduler returns
-/// lent ones. One above the maximum goes at once, idle ones first.
+/// Compares a pool with its workers. A firm worker that is not needed leaves when it has been idle for
+/// `keep`; the scheduler returns lent ones. Workers above the maximum leave at once, idle ones first.
 pub fn plan(size: Size, members: &[Member], keep: Duration) -> Plan {
     let (firm, lent) = (staying(members, Tenure::Firm), staying(members, Tenure::Lent));
     let unneeded = firm.len().saturating_sub(size.firm() as usize);

@@ -50,13 +50,13 @@ pub struct Job {
     pub created_at: Timestamp,
     pub started_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
-    /// What it may cost.
+    /// Maximum cost.
     pub max_cost: Option<Money>,
-    /// What its attempts that have ended cost; none if none had a price.
+    /// Cost of its attempts that have ended; none if none had a price.
     pub cost: Option<Cost>,
     /// Its workers, if they are several.
     pub gang: Option<Gang>,
-    /// Whether its progress is told by messages and to webhooks.
+    /// Whether its progress is reported by messages and to webhooks.
     pub report_progress: bool,
     /// The base model that a worker has to have.
     pub needs: Option<Needs>,
@@ -71,7 +71,7 @@ impl Job {
     }
 }
 
-/// The counts of a job that decide about another attempt.
+/// The counts of a job that decide whether it is tried again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counts {
     pub failures: i16,
@@ -82,8 +82,8 @@ pub struct Counts {
     pub is_leaving: bool,
     /// Its cost has reached the limit of the job.
     pub is_over_cost: bool,
-    /// No job of its tenant may run, also not to its end.
+    /// No job of its tenant may run, not even to its end.
     pub is_held: bool,
-    /// Its attempts were lost on several nodes, if the open one is lost, too.
+    /// Whether its attempts were lost on several nodes, if the open one is lost, too.
     pub is_at_fault: bool,
 }

@@ -54,7 +54,7 @@ impl Level {
         }
     }
 
-    /// Returns the level of a priority, where a request names no level.
+    /// Returns the level for a priority, for a request without a level.
     pub fn of_priority(priority: u8) -> Self {
         match priority {
             0..=2 => Self::Background,

@@ -1,8 +1,9 @@
-//! What jobs are: their states and transitions, what they need and ask for, how attempts end and what they cost, and how many workers a
-//! pool has.
+//! Jobs: their states and transitions, their needs and parameters, the end and cost of attempts, and the
+//! number of workers of a pool.
 //!
-//! Values in, values out. Nothing may enter that knows sqlx, axum or kube, a clock or randomness; the feature `sqlx` only lets columns
-//! have these types. Nor what one slice alone needs: all other crates of the service but `schedule` stand on this one.
+//! Values in, values out. Nothing may enter that knows sqlx, axum or kube, a clock or randomness; the feature
+//! `sqlx` only lets columns have these types. Nor may anything that only one slice needs: all other crates of
+//! the service except `schedule` depend on this one.
 //!
 //! Slices, each of which imports only those before it:
 //! - [`kind`], [`status`], [`needs`]: what a job is, its state, and what a worker has to have for it;

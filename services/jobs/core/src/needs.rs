@@ -58,7 +58,8 @@ impl Needs {
     }
 }
 
-/// Requires what a base model may be called. The WebUI makes names of paths, and leaves neither `/` nor `\` in them.
+/// Checks the name of a base model. The WebUI derives names from paths, and leaves neither `/` nor `\` in
+/// them.
 pub fn check_name(checks: &mut Checks, pointer: &str, name: &str) {
     let detail = format!(
         "must be 1 to {MAX_NAME} characters, without control or invisible characters, outer spaces, / and \\"
@@ -79,7 +80,8 @@ pub struct Models {
 }
 
 impl Models {
-    /// What is stored of a report: in normalization form C, sorted, and without what no job can name.
+    /// Returns the report in its stored form: in normalization form C, sorted, and without names that no job
+    /// can use.
     ///
     /// # Errors
     /// If it is too long.
@@ -106,7 +108,7 @@ impl Models {
         }
     }
 
-    /// Whether a worker with these may run a job: it has what the job needs, or it is not known what it has.
+    /// Whether a worker with these may run a job: it has what the job needs, or its models are unknown.
     pub fn may_have(&self, needs: &Needs) -> bool {
         let names = match needs.kind {
             BaseModelKind::Checkpoint => &self.checkpoints,
@@ -115,7 +117,8 @@ impl Models {
         names.as_ref().is_none_or(|names| names.binary_search(&needs.name).is_ok())
     }
 
-    /// Words of which an id can be derived: other ones of other models. None if nothing is known.
+    /// Returns words from which an id can be derived: different models give different words. None if the
+    /// models are unknown.
     pub fn words(&self) -> Option<Vec<&str>> {
         let kinds = [("checkpoints", &self.checkpoints), ("base_models", &self.base_models)];
         let known = kinds.into_iter().filter_map(|(kind, names)| Some((kind, names.as_ref()?)));

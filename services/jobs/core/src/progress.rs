@@ -50,12 +50,12 @@ pub struct Report {
     pub at: Timestamp,
 }
 
-/// What is asked about a job whose attempt is open.
+/// The question about a job whose attempt is open.
 pub struct Question {
     pub tenant: TenantId,
     pub job: JobId,
     /// Its latest attempt.
     pub attempt: i32,
-    /// What its row says.
+    /// The report in its row.
     pub stored: Option<Report>,
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Maximum number of characters of what is said about a refusal: it may repeat what the message says.
+/// Maximum number of characters of the detail of a refusal, which may repeat text of the message.
 const MAX_DETAIL: usize = 1_000;
 
 /// Why a message was refused.
@@ -98,7 +98,7 @@ impl Code {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     pub code: Code,
-    /// What is wrong, for a person.
+    /// The reason, for a person.
     pub detail: String,
 }
 

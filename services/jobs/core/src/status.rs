@@ -97,7 +97,7 @@ pub enum Error {
     /// The job has ended in this state.
     #[error("the job has ended: {0:?}")]
     Ended(JobState),
-    /// The job, in this state, does not wait any more.
+    /// The job, in this state, is no longer queued.
     #[error("the job does not wait: {0:?}")]
     NotQueued(JobState),
 }
@@ -142,10 +142,7 @@ impl Status {
         matches!(self, Self::Succeeded | Self::Failed(_) | Self::Cancelled | Self::Expired)
     }
 
-    /// Requires that the job waits.
-    ///
-    /// # Errors
-    /// If it does not, or has ended.
+    /// Requires that the job is queued.
     pub fn expect_queued(&self) -> Result<(), Error> {
         match self {
             Self::Queued { .. } => Ok(()),

@@ -1,4 +1,4 @@
-//! Decisions as changes of rows: one transaction for those of a round, fenced by the epoch of the leader.
+//! Decisions as changes of rows: one transaction for each round, fenced by the epoch of the leader.
 
 use std::time::Duration;
 
@@ -20,10 +20,10 @@ use views::{
 
 use super::store::{self, Assigned};
 
-/// What became of decisions.
+/// The results of decisions.
 #[derive(Debug, Default)]
 pub(super) struct CarriedOut {
-    /// Jobs and workers whose rows did not allow a decision: they have changed since they were read.
+    /// Jobs and workers whose rows did not allow a decision, as they have changed since they were read.
     pub(super) dropped_jobs: Vec<JobId>,
     pub(super) dropped_workers: Vec<WorkerId>,
     /// How long jobs waited for their first assignment, in seconds.
@@ -32,7 +32,7 @@ pub(super) struct CarriedOut {
     pub(super) unpriced: u32,
 }
 
-/// Carries decisions out in a transaction.
+/// Carries out decisions in a transaction.
 pub(super) async fn carry_out(
     conn: &mut PgConnection,
     loaded: &LoadedPool,
@@ -78,7 +78,8 @@ pub(super) async fn carry_out(
             Decision::Return { worker } => {
                 worker::store::drain(conn, worker_id(*worker)).await?;
             }
-            // a group is bound with the start of its job; a reservation is the pool's; the fleet lends by what the queue asks for
+            // a group is bound by the start of its job; a reservation exists only in the pool; the fleet
+            // lends by what the queue needs
             Decision::Bind { .. } | Decision::Reserve { .. } | Decision::Lend { .. } => {}
         }
     }
@@ -95,7 +96,8 @@ async fn unbind(conn: &mut PgConnection, pool: PoolId, node: NodeId) -> sqlx::Re
     Ok(())
 }
 
-/// Assigns a job to its workers. Returns whether there is a price. None if one of them has changed; then nothing is.
+/// Assigns a job to its workers. Returns whether there is a price. None if one of them has changed: nothing
+/// is assigned then.
 async fn start(
     conn: &mut PgConnection,
     loaded: &LoadedPool,

@@ -18,9 +18,9 @@ use views::{closed, loaded::LoadedPool, rows::millis};
 
 use super::{Parts, carry_out::carry_out, lease::Leader, lost, metrics::Leading, moves, returns, store};
 
-/// How often lost and silent workers are looked for.
+/// Time between two checks for lost and silent workers.
 const HEARTBEATS: Duration = Duration::from_millis(500);
-/// Maximum number of jobs with which it is stored at a time whether they may start.
+/// Maximum number of jobs for which one transaction stores whether they may start.
 const MARKED: usize = 2_000;
 /// How often use and slices are stored. After a crash, use of this time is forgotten.
 const ACCOUNTS: Duration = Duration::from_secs(5);
@@ -29,7 +29,7 @@ const ACCOUNTS: Duration = Duration::from_secs(5);
 pub(super) async fn run(parts: &Parts, pool: PoolId, stop: &CancellationToken) -> anyhow::Result<()> {
     let me = uuid::Uuid::new_v4();
     while !stop.is_cancelled() {
-        // nobody has the lease while nothing is to be decided
+        // nobody needs the lease while there is nothing to decide
         let led = parts.rest.is_on().then(|| parts.metrics.leading());
         let _ = stop.run_until_cancelled(parts.rest.ended()).await;
         drop(led);
@@ -61,8 +61,8 @@ pub(super) async fn run(parts: &Parts, pool: PoolId, stop: &CancellationToken) -
 }
 
 impl Leader<'_> {
-    /// Schedules until there is a later leader, or the pool is gone. Any failure leads to a new start: the pool contains
-    /// what may not have been stored.
+    /// Schedules until there is a later leader, or the pool is gone. After any failure the pool is loaded
+    /// again, as it may contain changes that were not stored.
     async fn lead(&self) -> anyhow::Result<()> {
         let (tell, wanted) = watch::channel(Vec::new());
         tokio::select! {
@@ -143,9 +143,9 @@ impl Leader<'_> {
         }
     }
 
-    /// Ends the sessions of lost workers, cordons those that are silent, drained or on nodes that fail, tells jobs to leave that may
-    /// not cost more, and says how many workers are wanted, and which of the lent ones are taken first. False if there is a later
-    /// leader.
+    /// Ends the sessions of lost workers, cordons those that are silent, drained or on failing nodes, stops
+    /// jobs that have reached their cost limit, and stores how many workers are wanted and the order in which
+    /// lent ones are recalled. False if there is a later leader.
     async fn look_after_workers(&self, loaded: &mut LoadedPool) -> anyhow::Result<bool> {
         let (parts, config) = (self.parts, &self.parts.scheduler);
         let mut tx = parts.db.worker().await?;
@@ -173,7 +173,7 @@ impl Leader<'_> {
         Ok(true)
     }
 
-    /// Stores with jobs that wait whether they may start. False if there is a later leader.
+    /// Stores for each queued job whether it may start. False if there is a later leader.
     async fn mark_holds(&self, loaded: &mut LoadedPool) -> anyhow::Result<bool> {
         let jobs: BTreeSet<JobId> = loaded.unmarked.iter().copied().take(MARKED).collect();
         if jobs.is_empty() {
@@ -230,7 +230,7 @@ impl Leader<'_> {
         Ok(true)
     }
 
-    /// Stores what has changed of use and slices. False if there is a later leader.
+    /// Stores the changes of use and slices. False if there is a later leader.
     async fn store_accounts(&self, loaded: &mut LoadedPool) -> anyhow::Result<bool> {
         let accounts = loaded.accounts();
         if accounts == loaded.stored {

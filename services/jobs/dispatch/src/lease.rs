@@ -28,7 +28,8 @@ impl Leader<'_> {
         Ok(tx.commit().await?)
     }
 
-    /// A transaction that no later leader's precedes. None if there is a later leader.
+    /// Begins a transaction that commits only before those of any later leader. None if there is a later
+    /// leader.
     pub(super) async fn fenced(&self) -> sqlx::Result<Option<Tx>> {
         let mut tx = self.parts.db.worker().await?;
         Ok(store::fence(&mut tx, self.pool, self.epoch).await?.then_some(tx))

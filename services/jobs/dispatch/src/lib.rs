@@ -1,5 +1,5 @@
-//! The scheduler of each pool: one replica leads a pool under a lease, keeps its [`schedule::Pool`] by what changes in
-//! the database (`views`), and carries out the decisions in transactions that its epoch fences.
+//! The scheduler of each pool: one replica leads a pool under a lease, updates its [`schedule::Pool`] by the
+//! changes in the database (`views`), and carries out the decisions in transactions that its epoch fences.
 //!
 //! Nothing may enter that serves a request: nothing stands on this crate but the one that wires. No rule of who gets
 //! a worker either: `schedule` decides, and the SQL here stores a decision if its rows still allow it.
@@ -63,7 +63,7 @@ pub struct Parts {
     pub assigned: watch::Sender<()>,
 }
 
-/// How often pools are looked for.
+/// Time between two checks for new pools.
 const LOOK: Duration = Duration::from_secs(1);
 /// Changes are kept for this long. A scheduler that is further behind has lost its lease.
 const KEEP_CHANGES: Duration = Duration::from_secs(600);

@@ -1,5 +1,5 @@
-//! Workers that are lost: silent for too long, or with a job that does not leave. Their attempts are tried again, and their
-//! sessions end, so that what they still report does not count.
+//! Lost workers: silent for too long, or with a job that does not leave. Their attempts are tried again, and
+//! their sessions end, so that their later reports do not count.
 
 use std::collections::BTreeSet;
 
@@ -34,7 +34,7 @@ pub(super) async fn end_sessions(
     let (policy, mut ended) = (Policy::of(config), 0);
     for id in lost {
         let Some(worker) = lock(conn, *id).await? else { continue };
-        // it may have been heard of before it was locked
+        // it may have reported before it was locked
         if worker_store::is_lost(conn, *id, config.lost()).await? {
             tracing::warn!(worker.id = %id, "worker lost");
             let how = (EndCause::Unannounced, WorkerState::Offline);

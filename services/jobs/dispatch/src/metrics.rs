@@ -41,7 +41,7 @@ pub(super) struct Leading {
 }
 
 impl Leading {
-    /// So many tenants of the pool wait for what is guaranteed to them.
+    /// Records how many tenants of the pool wait for units that are guaranteed to them.
     pub(super) fn below_guarantee(&mut self, tenants: usize) {
         let tenants = i64::try_from(tenants).unwrap_or(i64::MAX);
         self.metrics.0.below_guarantee.inc_by(tenants - self.below_guarantee);
@@ -125,7 +125,7 @@ impl DispatchMetrics {
         self.0.waits.get_or_create(&LevelLabels { level: level.as_str() }).observe(seconds);
     }
 
-    /// Attempts were assigned without a price.
+    /// Counts attempts that were assigned without a price.
     pub(super) fn unpriced(&self, attempts: u32) {
         self.0.unpriced.inc_by(attempts.into());
     }
@@ -134,7 +134,7 @@ impl DispatchMetrics {
         self.0.lost.inc();
     }
 
-    /// So many jobs were moved to other pools.
+    /// Counts jobs that were moved to other pools.
     pub(super) fn moved(&self, jobs: u64) {
         self.0.moved.inc_by(jobs);
     }

@@ -1,4 +1,4 @@
-//! Moves jobs that wait to other pools, where they would start at least twice as early.
+//! Moves queued jobs to other pools, where they would start at least twice as early.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,18 +23,19 @@ use super::{
     moves_store::{self, Movable},
 };
 
-/// How often jobs are looked for.
+/// Time between two rounds.
 const PERIOD: Duration = Duration::from_secs(10);
-/// A job stays for this long first; and while the pool has workers that were ordered this lately and are not ready yet.
+/// Jobs must have been queued for this long. They also stay while the pool has workers that were ordered
+/// within this time and are not ready yet.
 const WAITED: Duration = Duration::from_secs(10);
 const ORDERED: Duration = Duration::from_secs(60);
-/// How much earlier it has to start elsewhere, at least.
+/// The minimum time that a move must gain.
 const GAIN: Millis = 30_000;
-/// Maximum number of jobs that are tried elsewhere in a look: for each, pools are run forward.
+/// Maximum number of jobs that are tried in other pools in a round: each try simulates pools.
 const MAX_TRIED: usize = 8;
-/// Maximum number of pools that each is tried in.
+/// Maximum number of other pools for each job.
 const MAX_POOLS: i64 = 4;
-/// For how long jobs are tried in a look. The last one may take longer.
+/// Time limit for the tries of a round. The last one may take longer.
 const MAX_TIME: Duration = Duration::from_millis(500);
 
 /// Moves jobs of a pool until there is a later leader.
@@ -60,7 +61,7 @@ pub(super) async fn follow(leader: &Leader<'_>) -> anyhow::Result<()> {
     }
 }
 
-/// Returns jobs of the pool that would start earlier in other pools, and these.
+/// Returns jobs of the pool that would start earlier in other pools, and those pools.
 async fn find(parts: &Parts, own: PoolId) -> anyhow::Result<Vec<(JobId, PoolId)>> {
     let mut tx = parts.db.worker().await?;
     let movable = moves_store::movable(&mut tx, own, WAITED, ORDERED).await?;
@@ -68,7 +69,7 @@ async fn find(parts: &Parts, own: PoolId) -> anyhow::Result<Vec<(JobId, PoolId)>
     if movable.is_empty() {
         return Ok(Vec::new());
     }
-    // without a forecast it is not known when its jobs start
+    // without a forecast the start of its jobs is unknown
     let view = parts.views.view(own).await?.filter(|view| view.forecast.is_some());
     let Some(view) = view else { return Ok(Vec::new()) };
     let mut waiting: Vec<(Movable, Vec<PoolId>)> = Vec::new();
@@ -103,7 +104,7 @@ async fn pools(conn: &mut sqlx::PgConnection, own: PoolId, job: &Movable) -> sql
     Ok(found)
 }
 
-/// Tries jobs in other pools, each with those that were moved before it.
+/// Tries jobs in other pools, each with the jobs that were moved before it.
 fn decide(
     view: &View,
     others: &BTreeMap<PoolId, Arc<View>>,
@@ -134,7 +135,8 @@ fn decide(
     moves
 }
 
-/// Whether a job moves that would start at `stays` in its pool (none: not within a day), and at `moves` in another one.
+/// Whether a job moves that would start at `stays` in its pool (none: not within a day), and at `moves` in
+/// another one.
 fn is_worth_it(stays: Option<Millis>, moves: Millis, now: Millis) -> bool {
     stays.is_none_or(|stays| {
         let (stays, moves) = (stays.saturating_sub(now), moves.saturating_sub(now));

@@ -18,20 +18,20 @@ pub(super) struct Movable {
     pub(super) base_model: Option<String>,
     pub(super) level: Level,
     pub(super) gang_size: i16,
-    /// Whether its pool is.
+    /// Whether its pool is dedicated.
     pub(super) is_dedicated: bool,
 }
 
 impl Movable {
-    /// What a worker has to have.
+    /// The base model that a worker must have.
     pub(super) fn needs(&self) -> Option<Needs> {
         Needs::of_job(&self.application, self.base_model.as_deref())
     }
 }
 
-/// Returns the jobs of a pool that may be moved, oldest first: those that name no pool, belong to no group, have not been tried, may
-/// start, and have waited for `waited`. None while workers of the pool are not ready that were ordered within `ordered`, or if no other pool
-/// has its applications.
+/// Returns the jobs of a pool that may be moved, oldest first: jobs that name no pool, belong to no group,
+/// have not been tried, may start, and have been queued for `waited`. None while workers of the pool that
+/// were ordered within `ordered` are not ready, or if no other pool has its applications.
 pub(super) async fn movable(
     conn: &mut PgConnection,
     pool: PoolId,
@@ -58,7 +58,8 @@ pub(super) async fn movable(
     .await
 }
 
-/// Moves a job that waits from a pool to another one, and tells the schedulers of both. False if it does not wait there any more.
+/// Moves a queued job from a pool to another one, and notifies the schedulers of both. False if it is no
+/// longer queued there.
 pub(super) async fn move_job(
     conn: &mut PgConnection,
     job: JobId,

@@ -1,4 +1,5 @@
-//! Asks the stock which lent units it wants back. Busy workers are not interrupted: the pool returns the first that have no job.
+//! Asks the stock which lent units it wants back. Busy workers are not interrupted: the pool returns the
+//! first idle ones.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,7 +21,7 @@ use super::{
 /// How often the stock is asked while the pool has lent workers.
 const PERIOD: Duration = Duration::from_secs(5);
 
-/// Tells what the stock wants back, until a read of the database fails.
+/// Reports what the stock wants back to the pool, until a read of the database fails.
 pub(super) async fn follow(
     parts: &Parts,
     pool: PoolId,
@@ -31,7 +32,7 @@ pub(super) async fn follow(
         sleep(PERIOD).await;
         let specs: BTreeSet<String> = lent(parts, pool).await?.into_iter().map(|row| row.gpu_spec).collect();
         let wanted = ask(stock, pool, &specs).await;
-        // after the answer: those that have been returned since are no longer missing
+        // read after the answer, so that units returned since no longer count as missing
         let rows = if wanted.is_empty() { Vec::new() } else { lent(parts, pool).await? };
         tell.send_replace(of_pool(wanted, &rows));
     }
@@ -42,7 +43,8 @@ async fn lent(parts: &Parts, pool: PoolId) -> sqlx::Result<Vec<LentRow>> {
     worker_store::lent_workers(&mut tx, pool).await
 }
 
-/// Returns what the stock wants back of these specifications: a number of units, and the instances that may return theirs.
+/// Returns what the stock wants back of these specifications: the number of units, and the instances that may
+/// return theirs.
 async fn ask(stock: &Client, pool: PoolId, specs: &BTreeSet<String>) -> Vec<(u32, Vec<InstanceId>)> {
     let mut wanted = Vec::new();
     for gpu_spec in specs {
@@ -60,8 +62,9 @@ async fn ask(stock: &Client, pool: PoolId, specs: &BTreeSet<String>) -> Vec<(u32
     wanted
 }
 
-/// What the workers of a pool are to return: as large a part of what is missing as they are of those that may return something,
-/// rounded up. The stock counts a unit as missing until its worker has left it.
+/// Returns the units that the pool's workers have to return: a part of the missing units in proportion to the
+/// pool's part of the instances that may return one, rounded up. The stock counts a unit as missing until its
+/// worker has left it.
 fn of_pool(wanted: Vec<(u32, Vec<InstanceId>)>, rows: &[LentRow]) -> Vec<WantedBack> {
     let by_instance: BTreeMap<InstanceId, &LentRow> = rows.iter().map(|row| (row.instance, row)).collect();
     let count = |rows: usize| u32::try_from(rows).unwrap_or(u32::MAX);

@@ -49,7 +49,7 @@ pub(super) async fn renew(
     Ok(done.execute(conn).await?.rows_affected() == 1)
 }
 
-/// Gives the lease up.
+/// Releases the lease.
 pub(super) async fn release(conn: &mut PgConnection, pool: PoolId, epoch: i64) -> sqlx::Result<()> {
     sqlx::query!(
         "update pools set leader = null, leader_until = null where id = $1 and epoch = $2",
@@ -61,7 +61,8 @@ pub(super) async fn release(conn: &mut PgConnection, pool: PoolId, epoch: i64) -
     .map(drop)
 }
 
-/// Keeps the epoch until the transaction ends: another leader begins after it. False if there is a later epoch.
+/// Locks the epoch until the transaction ends: another leader begins only after it. False if there is a later
+/// epoch.
 pub(super) async fn fence(conn: &mut PgConnection, pool: PoolId, epoch: i64) -> sqlx::Result<bool> {
     let found = sqlx::query_scalar!(
         "select epoch from pools where id = $1 and epoch = $2 for share",
@@ -71,7 +72,7 @@ pub(super) async fn fence(conn: &mut PgConnection, pool: PoolId, epoch: i64) -> 
     Ok(found.fetch_optional(conn).await?.is_some())
 }
 
-/// Stores with these jobs that wait whether they may start, where that has changed.
+/// Stores for these queued jobs whether they may start, where that has changed.
 pub(super) async fn mark_holds(conn: &mut PgConnection, jobs: &[JobId]) -> sqlx::Result<()> {
     sqlx::query!(
         "update jobs set hold = tenant_hold(tenant_id), generation = generation + 1
@@ -93,7 +94,7 @@ pub(super) struct Assigned {
     pub(super) waited: f64,
 }
 
-/// Assigns a queued job of a pool. None if it is not queued there any more, or may not start.
+/// Assigns a queued job of a pool. None if it is no longer queued there, or may not start.
 pub(super) async fn assign(
     conn: &mut PgConnection,
     pool: PoolId,
@@ -115,7 +116,7 @@ pub(super) async fn assign(
     .await
 }
 
-/// Ends a queued job whose deadline has passed. False if it is not queued any more, or has another deadline.
+/// Ends a queued job whose deadline has passed. False if it is no longer queued, or has another deadline.
 pub(super) async fn expire(conn: &mut PgConnection, job: JobId, now: Timestamp) -> sqlx::Result<bool> {
     let done = sqlx::query!(
         "update jobs
@@ -151,7 +152,7 @@ pub(super) async fn tell_to_leave(conn: &mut PgConnection, job: JobId, time: Dur
     Ok(done.execute(conn).await?.rows_affected() == 1)
 }
 
-/// Returns the jobs of a pool whose attempts cost as much as the job may, and have not been told to leave.
+/// Returns the jobs of a pool whose attempts have reached the cost limit and have not been told to leave.
 pub(super) async fn over_cost(conn: &mut PgConnection, pool: PoolId) -> sqlx::Result<Vec<JobId>> {
     sqlx::query_scalar!(
         "select j.id from attempts a join jobs j on j.id = a.job_id
@@ -164,7 +165,7 @@ pub(super) async fn over_cost(conn: &mut PgConnection, pool: PoolId) -> sqlx::Re
     .await
 }
 
-/// Lets the group of an assigned job hold the node of its worker, and no other group.
+/// Binds the node of its worker to the group of an assigned job, and unbinds other groups from it.
 pub(super) async fn bind_group(conn: &mut PgConnection, job: JobId) -> sqlx::Result<()> {
     sqlx::query!(
         "delete from group_nodes g using jobs j, workers w
@@ -195,7 +196,7 @@ pub(super) async fn unbind_group(conn: &mut PgConnection, pool: PoolId, node: &s
         .map(drop)
 }
 
-/// Stores what tenants have used, except those that are deleted.
+/// Stores what tenants have used, except deleted tenants.
 pub(super) async fn put_uses(conn: &mut PgConnection, pool: PoolId, uses: &[UseRow]) -> sqlx::Result<()> {
     let tenants: Vec<TenantId> = uses.iter().map(|row| row.tenant_id).collect();
     let used: Vec<String> = uses.iter().map(|row| row.used.clone()).collect();

@@ -10,7 +10,7 @@ pub(super) struct LentRow {
     pub(super) id: WorkerId,
     pub(super) instance: InstanceId,
     pub(super) gpu_spec: String,
-    /// Whether it returns its unit already, after its job.
+    /// Whether it already returns its unit, after its job.
     pub(super) leaves: bool,
 }
 
@@ -27,7 +27,7 @@ pub(super) async fn lent_workers(conn: &mut PgConnection, pool: PoolId) -> sqlx:
     .await
 }
 
-/// Returns the workers of a pool whose job has not left them in time.
+/// Returns the workers of a pool whose job has not left in time.
 pub(super) async fn overdue_workers(conn: &mut PgConnection, pool: PoolId) -> sqlx::Result<Vec<WorkerId>> {
     sqlx::query_scalar!(
         "select w.id from workers w join jobs j on j.id = w.current_job and j.attempt = w.current_attempt
@@ -38,7 +38,7 @@ pub(super) async fn overdue_workers(conn: &mut PgConnection, pool: PoolId) -> sq
     .await
 }
 
-/// Whether a locked worker is lost: silent for this long, or its job has not left it in time.
+/// Whether a locked worker is lost: silent for this long, or its job has not left in time.
 pub(super) async fn is_lost(conn: &mut PgConnection, id: WorkerId, time: Duration) -> sqlx::Result<bool> {
     sqlx::query_scalar!(
         r#"select greatest(w.last_seen_at, w.present_until) < now() - make_interval(secs => $2)

@@ -29,7 +29,7 @@ pub(crate) struct Args {
     rounds: u64,
 }
 
-/// A pool with work, and what it is asked for.
+/// A pool with work, and its load.
 struct Load {
     pool: Pool,
     shapes: Vec<Arc<Shape>>,
@@ -111,7 +111,7 @@ impl Load {
         starts
     }
 
-    /// Ends what has ended, and submits as many.
+    /// Ends the attempts that are due, and submits as many jobs.
     fn events(&mut self, now: Millis) -> u64 {
         let mut ended = 0;
         while let Some((std::cmp::Reverse(at), job)) = self.ends.peek().copied()

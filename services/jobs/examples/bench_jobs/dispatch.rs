@@ -1,5 +1,5 @@
-//! How soon a worker has a job: from the answer to its submission, with an idle worker and nothing else to do; and from the end
-//! of a worker's job to the next one, with many jobs queued.
+//! How soon a worker gets a job: from the answer to its submission, with an idle worker and no other load;
+//! and from the end of a worker's job to the next one, with many queued jobs.
 
 use std::time::Instant;
 
@@ -41,7 +41,7 @@ pub(crate) async fn run(args: Args) {
     );
 }
 
-/// Milliseconds from the answer to a submission to the job at the worker, which has a poll open.
+/// Milliseconds from the answer to a submission to the job at the worker, which has an open poll.
 async fn idle(args: &Args) -> Vec<f64> {
     let site = Site::start().await;
     let token = site.pool(1).await.remove(0);
@@ -125,7 +125,7 @@ impl Worker {
         }
     }
 
-    /// Ends a job, without results: those would be the object store's time.
+    /// Ends a job without results, which would add the time of the object store.
     async fn end(&self, work: &Value) {
         let (job, attempt) = (work["job_id"].as_str().unwrap(), &work["attempt"]);
         let body = json!({ "session": self.session, "code": "measured", "message": "Measured.", "retryable": false });

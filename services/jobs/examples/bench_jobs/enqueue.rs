@@ -1,8 +1,9 @@
-//! How many jobs a second the doors take: REST with one job for each request, of many tenants and of one, REST in batches, and
-//! messages. Beside them, on the
-//! same machine in the same run: RabbitMQ alone (a quorum queue, publisher confirms, a consumer that acknowledges), Postgres
-//! alone (one small row for each commit), and two queues on Postgres, graphile-worker and pg-boss, if their packages are in
-//! `BENCH_PEERS`. These are libraries: their jobs have no tenant, quota, price, idempotency, event or audit entry, and no HTTP.
+//! How many jobs per second each interface accepts: REST with one job per request, of many tenants and of
+//! one, REST in batches, and messages. For comparison, on the same machine in the same run: RabbitMQ alone (a
+//! quorum queue, publisher confirms, a consumer that acknowledges), Postgres alone (one small row for each
+//! commit), and two queues on Postgres, graphile-worker and pg-boss, if their packages are in `BENCH_PEERS`.
+//! These are libraries: their jobs have no tenant, quota, price, idempotency, event or audit entry, and no
+//! HTTP.
 
 use std::{
     collections::BTreeMap,
@@ -26,7 +27,7 @@ use uuid::Uuid;
 
 use crate::service::{Site, job};
 
-/// Messages whose confirmation a publisher waits for at a time.
+/// Messages of a publisher that may be unconfirmed at a time.
 const UNCONFIRMED: usize = 500;
 /// Jobs in a batch.
 const BATCH: usize = 500;
@@ -118,7 +119,7 @@ enum Senders {
 async fn requests(site: &Site, args: &Args, size: usize, senders: Senders) -> f64 {
     let (begun, end) = (Instant::now(), Duration::from_secs_f64(args.seconds));
     let done = AtomicUsize::new(0);
-    // a batch needs no crowd
+    // batches need few clients
     let clients = if size == 1 { args.clients } else { 4 };
     let member = site.member();
     join_all((0..clients).map(async |_| {
@@ -178,7 +179,7 @@ async fn rabbit(broker: &Broker, args: &Args) -> f64 {
     let consume = async {
         for n in 1..=args.messages {
             let message = messages.next().await.unwrap().unwrap();
-            // as the door does, in groups
+            // in groups, like the intake
             if n % 128 == 0 || n == args.messages {
                 message.ack(BasicAckOptions { multiple: true }).await.unwrap();
             }
@@ -189,7 +190,7 @@ async fn rabbit(broker: &Broker, args: &Args) -> f64 {
     rate(args.messages, begun)
 }
 
-/// Messages a second that are jobs: until the last one has its row.
+/// Jobs per second by message: until the last one has its row.
 async fn door(site: &Site, broker: &Broker, args: &Args) -> f64 {
     let member = site.member();
     let made = site.post(&member, "/v1/mq-credentials", &json!({ "name": "bench" })).await;

@@ -1,4 +1,4 @@
-//! Whether forecasts come true: when jobs start, beside the range that was forecast and beside position × mean time.
+//! Accuracy of forecasts: the start of jobs, compared with the forecast range and with position × mean time.
 //!
 //! The second figures are with arrivals that need about a quarter of the workers, of
 //! which the forecast knows those of the ten minutes before.
@@ -46,7 +46,7 @@ fn ask(random: &mut Random, id: u64, now: Millis) -> Job {
     job(id, &Arc::new(shape), now)
 }
 
-/// What came true of a forecast.
+/// The accuracy of a forecast.
 #[derive(Debug, Default)]
 struct Truth {
     inside: u64,
@@ -55,7 +55,7 @@ struct Truth {
     baseline: Vec<f64>,
 }
 
-/// What came before the start.
+/// The arrivals before the start.
 fn history(seed: u64) -> Arrivals {
     let (mut random, mut jobs) = (Random(seed ^ 0xffff_0000), Vec::new());
     let (since, mut id) = (START - Arrivals::WINDOW, 0);

@@ -1,5 +1,5 @@
-//! How evenly tenants are served: shares by weight, the time until a guarantee is met, and what others notice of one that
-//! sends 100,000 jobs.
+//! Fairness between tenants: shares by weight, the time until a guarantee is met, and the effect on others of
+//! a tenant that sends 100,000 jobs.
 
 use std::{collections::BinaryHeap, sync::Arc};
 
@@ -139,7 +139,7 @@ fn baseline(windows: u64, by_arrival: bool) -> (f64, f64) {
     judge(&used)
 }
 
-/// How long it takes until a tenant with a guarantee of a quarter has it back, in milliseconds.
+/// Milliseconds until a tenant with a guarantee of a quarter has it back.
 fn reclaim(bursts: u64) -> (Vec<Millis>, usize) {
     let mut pool = pool(WORKERS, Settings::default());
     let guarantee = WORKERS as u32 / 4;
@@ -184,7 +184,7 @@ fn reclaim(bursts: u64) -> (Vec<Millis>, usize) {
     (times, preemptions)
 }
 
-/// Waits of light tenants beside one with this number of jobs.
+/// Waits of light tenants next to one with this number of jobs.
 fn flood(jobs: u64) -> Vec<Millis> {
     let mut pool = pool(WORKERS, Settings::default());
     let heavy = Arc::new(shape(0, estimate(10)));

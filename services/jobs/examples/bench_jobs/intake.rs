@@ -1,5 +1,6 @@
-//! How long a tenant waits for the answer to a message while another sends as many as the broker takes: messages that are malformed,
-//! that no queue takes, that name uploads without content, and jobs. In turns with the same tenant alone.
+//! How long a tenant waits for the answer to a message while another sends as many as the broker accepts:
+//! malformed and unroutable messages, messages that name uploads without content, and jobs. Alternates with
+//! the same tenant alone.
 
 use std::{
     collections::HashMap,
@@ -23,7 +24,7 @@ use uuid::Uuid;
 
 use crate::service::{Site, percentile};
 
-/// Messages of the flood whose confirmation is waited for at a time.
+/// Messages of the flood that may be unconfirmed at a time.
 const UNCONFIRMED: usize = 500;
 /// Longest time for an answer.
 const LATE: Duration = Duration::from_secs(120);
@@ -47,7 +48,7 @@ pub(crate) struct Args {
     turns: usize,
 }
 
-/// What the other tenant sends.
+/// The messages of the other tenant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Flood {
     Malformed,
@@ -126,7 +127,7 @@ fn show(name: &str, sent: usize, waits: &mut [f64]) {
     println!("{name:>12} {sent:>10} {:>10.1} {:>10.1}", percentile(waits, 0.5), percentile(waits, 0.99));
 }
 
-/// Waits until nothing of a flood is left.
+/// Waits until the flood is drained.
 async fn drained(site: &Site) {
     let mut conn = site.db.admin().await;
     let (begun, mut last) = (Instant::now(), Instant::now());
@@ -140,7 +141,7 @@ async fn drained(site: &Site) {
     }
 }
 
-/// Sends until it is aborted, or has sent `most`. Returns how much it has sent.
+/// Sends until it is aborted, or has sent `most`. Returns the number of messages sent.
 fn start(line: &Line, flood: Flood, most: usize) -> (Arc<AtomicUsize>, JoinHandle<()>) {
     let sent = Arc::new(AtomicUsize::new(0));
     let (count, channel, user) = (Arc::clone(&sent), line.channel.clone(), line.user.clone());

@@ -1,8 +1,8 @@
 //! The benchmarks of the jobs service: `cargo xtask bench jobs-NAME`.
 //!
-//! Of the scheduling core alone: core, replay, fairness, eta. Of the service, which runs in this process, over real HTTP on the
-//! loopback interface, with its clients and workers: enqueue, intake, dispatch; `BENCH_POSTGRES` is a superuser's address of a Postgres
-//! with `fsync` for these.
+//! Of the scheduling core alone: core, replay, fairness, eta. Of the service, which runs in this process,
+//! over real HTTP on the loopback interface, with its clients and workers: enqueue, intake, dispatch; these
+//! need a Postgres with `fsync`, at a superuser's address in `BENCH_POSTGRES`.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark that fails must say so and stop")]
 

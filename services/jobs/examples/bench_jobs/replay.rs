@@ -1,9 +1,9 @@
 //! Traces replayed by the scheduling core and by simple schedulers.
 //!
-//! `cargo xtask bench jobs-replay` generates requests for pictures, on workers that have to load models; `-- --trace FILE`
-//! replays `lora_request_trace.csv` of GenTD26 (`alibaba/clusterdata`, cluster-trace-v2026-GenAI); `-- --philly FILE`
-//! replays trainings on 1 to 128 GPUs (`support/philly.rs`). The core does not know how long a job will take: it has the
-//! times of those that ended.
+//! `cargo xtask bench jobs-replay` generates requests for pictures, on workers that have to load models; `--
+//! --trace FILE` replays `lora_request_trace.csv` of GenTD26 (`alibaba/clusterdata`,
+//! cluster-trace-v2026-GenAI); `-- --philly FILE` replays trainings on 1 to 128 GPUs (`support/philly.rs`).
+//! The core does not know how long a job will take, only the times of those that ended.
 
 use std::{
     collections::{BTreeMap, BinaryHeap},

@@ -1,4 +1,5 @@
-//! What the benchmarks of the service over HTTP start with: the service in this process, a pool, and members of tenants.
+//! Setup of the benchmarks of the service over HTTP: the service in this process, a pool, and members of
+//! tenants.
 
 use std::time::Duration;
 
@@ -69,7 +70,7 @@ impl Site {
         Self { db, issuer, http, base, door, config, process }
     }
 
-    /// The same with a message broker: what answers the broker is started first.
+    /// Starts it with a message broker; the listener that authorizes the broker's users is started first.
     pub(crate) async fn with_broker(self, url: String) -> Self {
         let Self { db, issuer, mut config, process, .. } = self;
         process.shutdown.begin();
@@ -79,7 +80,7 @@ impl Site {
         Self::serve(db, issuer, config).await
     }
 
-    /// Base URL of a listener for the broker's questions, which outlives replicas.
+    /// Base URL of a listener for the broker's authorization requests, which outlives replicas.
     pub(crate) async fn broker_listener(&self) -> String {
         let app = App::new(self.config.clone(), Process::default()).unwrap();
         testkit::serve(app.broker_router()).await
@@ -122,7 +123,7 @@ pub(crate) fn job(prompt: &str) -> Value {
     json!({ "application": "stable-diffusion", "method": "txt2img", "parameters": { "prompt": prompt } })
 }
 
-/// The value that this share of all does not exceed.
+/// The value that this share of all values does not exceed.
 pub(crate) fn percentile(all: &mut [f64], share: f64) -> f64 {
     all.sort_by(f64::total_cmp);
     let last = all.len().saturating_sub(1);

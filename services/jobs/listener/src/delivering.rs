@@ -1,5 +1,5 @@
-//! Attempts that are delivering: the work is done, and what keeps the results from the object store may pass. The worker has them, and
-//! runs other jobs meanwhile. When its session ends they are lost.
+//! Attempts that are delivering: the work is done, but the results cannot be stored yet. The worker keeps
+//! them, and runs other jobs meanwhile. When its session ends they are lost.
 
 use api::{Json, Path, Problem};
 use attempts::attempt::{end, member};
@@ -24,7 +24,7 @@ use super::Parts;
 
 /// Attempts that are lost in one round.
 const BATCH: u32 = 50;
-/// Hours for which an attempt may be delivering.
+/// Maximum number of hours for which an attempt may be delivering.
 const MOST_HOURS: i32 = 6;
 
 #[derive(Debug, Deserialize)]
@@ -53,7 +53,7 @@ pub(super) async fn hand_over(
     }
     let (found, counts) = job::lock_for_attempt(&mut tx, job).await?.ok_or(NotYours)?;
     let fence = Fence { attempt: number, worker: worker.0 };
-    // one that has to stop is told so by its poll; a gang ends as one
+    // an attempt that must stop learns it from the poll; a gang ends as one
     let is_free = found.status == Status::Running(fence) && !counts.is_leaving;
     if !is_free || member::find(&mut tx, job, number, worker.0).await?.is_some() {
         return Ok(Json(HandedOver { handed_over: false }));
@@ -79,7 +79,7 @@ async fn begin(conn: &mut PgConnection, job: JobId, number: i32, session: i64) -
     .map(drop)
 }
 
-/// An attempt that is delivering, and whose worker does not have its results any more.
+/// An attempt that is delivering, whose worker no longer has its results.
 struct Abandoned {
     job: JobId,
     number: i32,
@@ -103,7 +103,7 @@ async fn abandoned(conn: &mut PgConnection) -> sqlx::Result<Vec<Abandoned>> {
     .await
 }
 
-/// Loses the attempts whose results are gone with the session of their worker: they are tried again.
+/// Marks attempts as lost whose results are gone with the session of their worker: they are tried again.
 pub async fn sweep(parts: &Parts) -> anyhow::Result<Round> {
     let mut tx = parts.db.worker().await?;
     let found = abandoned(&mut tx).await?;
@@ -111,7 +111,7 @@ pub async fn sweep(parts: &Parts) -> anyhow::Result<Round> {
     let policy = Policy::of(&parts.scheduler);
     for Abandoned { job, number, worker, pool } in &found {
         let mut tx = parts.db.worker().await?;
-        // it may have been deleted
+        // the worker may have been deleted
         let gone = Held { id: *worker, pool: *pool, current: None, is_recalled: false };
         let held = workers::lock(&mut tx, *worker).await?.unwrap_or(gone);
         match end(&mut tx, &held, *job, *number, &End::Lost, &policy, (parts.clock)()).await {

@@ -43,9 +43,9 @@ use super::{
 const VOUCH: Duration = Duration::from_secs(65);
 /// Longest poll.
 const MAX_WAIT: u32 = 20;
-/// Files that are no results, of which the user is told the names.
+/// Maximum number of files that are not results whose names the user is shown.
 const MOST_NAMED: usize = 16;
-/// How often an open poll looks by itself: assignments of other replicas.
+/// How often an open poll checks for assignments of other replicas.
 const LOOK: Duration = Duration::from_millis(200);
 
 pub(crate) fn routes<S: Clone + Send + Sync + 'static>() -> Router<S>
@@ -70,7 +70,7 @@ where
 #[serde(deny_unknown_fields)]
 struct PollRequest {
     session: i64,
-    /// What the worker runs.
+    /// The attempt that the worker runs.
     #[serde(default)]
     running: Option<AttemptRef>,
     #[serde(default)]
@@ -108,7 +108,7 @@ async fn poll(
         assigned.mark_unchanged();
         let mut tx = parts.db.worker().await?;
         let mut instruction = None;
-        // most looks find nothing, and write nothing
+        // most checks find nothing, and write nothing
         let is_late =
             |at: Instant| at.elapsed() >= heartbeat || parts.rest.is_on() && request.running.is_none();
         let is_silent = match (&vouched, touched) {
@@ -139,7 +139,7 @@ async fn poll(
         }
         let is_over = Instant::now() >= deadline || parts.stop.is_cancelled();
         if instruction.is_some() || is_over {
-            // it calls again
+            // the worker calls again
             if let Some(vouched) = vouched {
                 vouched.forget();
             }
@@ -155,7 +155,8 @@ async fn poll(
     }
 }
 
-/// A worker for which this replica vouches. When the poll ends otherwise than with an answer, it may be gone.
+/// A worker that counts as present in this replica. When the poll ends without an answer, the worker may be
+/// gone.
 struct Vouched(Option<(Parts, WorkerCaller, i64)>);
 
 impl Vouched {
@@ -199,7 +200,8 @@ struct ProgressAnswer {
     leave_by: Option<Timestamp>,
 }
 
-/// Takes how far the attempt is. The first report begins it. Most others change nothing else, and are not written at once.
+/// Records the progress of the attempt. The first report begins it. Most other reports change nothing else,
+/// and are not written at once.
 async fn progress(
     State(parts): State<Parts>,
     worker: WorkerCaller,
@@ -228,7 +230,7 @@ fn steps(reported: u32) -> i32 {
     i32::try_from(reported).unwrap_or(i32::MAX)
 }
 
-/// Notes that an attempt works, the first time, and when its cost reaches `max_cost` of its job.
+/// Records, the first time, that an attempt works, and when its cost reaches `max_cost` of its job.
 async fn work(conn: &mut PgConnection, job: JobId, number: i32) -> sqlx::Result<()> {
     let Some(unworked) = store::unworked(conn, job, number).await? else { return Ok(()) };
     store::set_working(conn, job, number, unworked.affordable()).await
@@ -254,7 +256,7 @@ async fn begin(conn: &mut PgConnection, id: JobId, fence: Fence) -> Result<Progr
 struct Completion {
     session: i64,
     artifacts: Vec<artifact::Report>,
-    /// Files that the program has left and that are no results.
+    /// Files of the program that are not results.
     #[serde(default)]
     refused: Vec<RefusedFile>,
 }
@@ -266,7 +268,7 @@ struct RefusedFile {
     reason: String,
 }
 
-/// What the user is told of files that are no results; none if there are none.
+/// The note for the user about files that are not results; none if there are none.
 fn tell_refused(files: &[RefusedFile]) -> Option<JobProblem> {
     let named = files.iter().take(MOST_NAMED).map(|RefusedFile { name, reason }| format!("{name}: {reason}"));
     let named = named.collect::<Vec<_>>().join("; ").replace('\0', "");

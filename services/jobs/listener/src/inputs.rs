@@ -1,4 +1,5 @@
-//! What an attempt needs besides its parameters: uploads, results of other jobs, models and checkpoints, by signed URLs.
+//! The inputs of an attempt besides its parameters: uploads, results of other jobs, models and checkpoints,
+//! by signed URLs.
 
 use api::{Json, Path, Problem};
 use attempts::attempt::store;
@@ -47,9 +48,9 @@ struct Input<Id> {
     name: String,
     content_type: String,
     bytes: i64,
-    /// In hexadecimal; null if the user did not say.
+    /// In hexadecimal; null if the user did not provide it.
     sha256: Option<String>,
-    /// What `If-Match` of the GET says, so that other content is refused; null if it is not known.
+    /// Value for `If-Match` of the GET, so that other content is refused; null if it is not known.
     etag: Option<String>,
     url: String,
     expires_at: Timestamp,
@@ -84,7 +85,7 @@ fn read(stored: &store::Inputs) -> Option<Inputs> {
     Method::find(&stored.application, &stored.method)?.read(&stored.parameters).ok()
 }
 
-/// What the model of an open job is called, if it makes one.
+/// Name and base model of the model that an open job makes, if it is a training.
 pub(super) async fn training(db: &Db, job: JobId) -> sqlx::Result<Option<Training>> {
     let mut tx = db.worker().await?;
     Ok(read(&store::inputs(&mut tx, job).await?).and_then(|inputs| inputs.training))

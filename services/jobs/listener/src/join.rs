@@ -15,7 +15,7 @@ use super::Parts;
 #[serde(deny_unknown_fields)]
 pub(super) struct Joining {
     session: i64,
-    /// Where the other workers reach this one.
+    /// Address at which the other workers reach this one.
     address: SocketAddr,
 }
 
@@ -25,7 +25,8 @@ pub(super) struct Joined {
     master: Option<String>,
 }
 
-/// Notes that a worker has its inputs, and where the others reach it. Repeated until all have joined.
+/// Records that a worker has its inputs, and the address at which the others reach it. Repeated until all
+/// have joined.
 pub(super) async fn join(
     State(parts): State<Parts>,
     worker: WorkerCaller,
@@ -52,7 +53,7 @@ pub(super) struct Done {
 #[derive(Debug, Serialize)]
 pub(super) struct DoneAnswer {}
 
-/// Notes that the program of a worker other than rank 0 has ended as it should. Can be repeated.
+/// Records that the program of a worker other than rank 0 has ended successfully. Can be repeated.
 pub(super) async fn done(
     State(parts): State<Parts>,
     worker: WorkerCaller,

@@ -41,7 +41,7 @@ pub struct Parts {
     pub db: Db,
     pub artifact: artifact::Parts,
     pub scheduler: SchedulerConfig,
-    /// How far attempts are.
+    /// Progress of attempts.
     pub reports: Reports,
     pub metrics: AttemptMetrics,
     pub rest: Arc<Rest>,

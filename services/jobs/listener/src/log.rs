@@ -1,4 +1,4 @@
-//! `POST …/log` of the listener for workers: what the program of an attempt has written.
+//! `POST …/log` of the listener for workers: output of the program of an attempt.
 
 use api::{Checks, Json, Path, Problem};
 use attempts::attempt::log_store;
@@ -16,7 +16,7 @@ const MOST: usize = 65_536 * 4;
 #[serde(deny_unknown_fields)]
 pub(super) struct Chunk {
     session: i64,
-    /// Position of the text in what was written, in bytes, and of its end.
+    /// Position of the text in the output, in bytes, and of its end.
     from: i64,
     until: i64,
     text: String,
@@ -24,7 +24,7 @@ pub(super) struct Chunk {
 
 #[derive(Debug, Serialize)]
 pub(super) struct Appended {
-    /// Until where the log is stored.
+    /// The end of the stored log.
     until: i64,
 }
 

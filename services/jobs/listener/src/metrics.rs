@@ -28,7 +28,7 @@ impl AttemptMetrics {
     pub fn register(metrics: &Metrics) -> Self {
         let inner = Inner { attempts: Family::default() };
         for state in [JobState::Succeeded, JobState::Failed, JobState::Queued, JobState::Cancelled] {
-            // a counter that is not there before its first event hides that event from `increase`
+            // `increase` misses the first event of a counter that did not exist before
             inner.attempts.get_or_create(&OutcomeLabels { outcome: state.as_str() }).inc_by(0);
         }
         metrics.register(|registry| {
@@ -42,7 +42,7 @@ impl AttemptMetrics {
         Self(Arc::new(inner))
     }
 
-    /// A worker has ended an attempt, and this is the state of its job then.
+    /// Counts the end of an attempt by a worker, by the state of its job.
     pub(super) fn ended(&self, state: JobState) {
         self.0.attempts.get_or_create(&OutcomeLabels { outcome: state.as_str() }).inc();
     }

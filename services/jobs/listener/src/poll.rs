@@ -1,4 +1,4 @@
-//! What a worker is to do next.
+//! The next instruction for a worker.
 
 use attempts::attempt::{
     end,
@@ -33,9 +33,9 @@ pub(super) struct AttemptRef {
 pub(super) enum StopReason {
     /// The job was cancelled. Report the end with `fail` or `leave`.
     Cancelled,
-    /// Another job is owed the worker, or an instance its unit. Report the end with `leave`.
+    /// Another job is entitled to the worker, or an instance to its unit. Report the end with `leave`.
     Preempted,
-    /// The attempt is not the worker's any more. Report nothing.
+    /// The attempt no longer belongs to the worker. Report nothing.
     NotYours,
 }
 
@@ -65,7 +65,7 @@ pub(super) enum Instruction {
     Stop { job_id: JobId, attempt: i32, reason: StopReason, leave_by: Option<Timestamp> },
 }
 
-/// Whether there may be something to do for a worker that runs `running`.
+/// Whether there may be an instruction for a worker that runs `running`.
 pub(super) async fn is_due(
     conn: &mut PgConnection,
     worker: WorkerId,
@@ -118,7 +118,7 @@ pub(super) async fn next(
         if place.is_some_and(|place| place.rank > 0) {
             return Ok(None);
         }
-        // it has not begun: there is nothing to stop
+        // the attempt has not begun, so there is nothing to stop
         end(conn, worker, current.job_id, current.attempt, &End::Left, policy, now).await?;
         return Ok(None);
     }

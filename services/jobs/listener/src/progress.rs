@@ -1,5 +1,5 @@
-//! How far attempts are: the rows of reports that are written at once (others are [`records::progress::Reports`]). Jobs that report progress have every tenth of the steps told, by
-//! message and to webhooks.
+//! Progress of attempts: reports that are written at once (for others see [`records::progress::Reports`]).
+//! For jobs with `report_progress`, every tenth of the steps is sent by message and to webhooks.
 
 use ids::{JobId, TenantId};
 use jiff::Timestamp;
@@ -10,7 +10,7 @@ use jobs_core::{
 use records::outbox;
 use sqlx::PgConnection;
 
-/// Stores how far an attempt is, and tells it if that is to be told.
+/// Stores the progress of an attempt, and publishes it if required.
 pub(super) async fn put(
     conn: &mut PgConnection,
     job: JobId,

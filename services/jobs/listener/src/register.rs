@@ -1,4 +1,5 @@
-//! `POST /worker/v1/register` and `unregister`: a process of a worker begins, and ends. `models`: what it has.
+//! `POST /worker/v1/register` and `unregister`: a process of a worker begins, and ends. `models`: the models
+//! that it has.
 
 use api::{Json, Problem};
 use attempts::session::{EndCause, end_session};
@@ -55,7 +56,7 @@ async fn register(
     Ok(Json(Session { worker_id: worker.0, session, heartbeat_seconds }))
 }
 
-/// What a worker has now.
+/// The models that a worker has now.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Report {
@@ -69,7 +70,7 @@ struct Report {
 #[derive(Debug, Serialize)]
 struct Reported {}
 
-/// Stores what a worker has, when that has changed.
+/// Stores the models that a worker has, if they have changed.
 async fn report_models(
     State(parts): State<Parts>,
     worker: WorkerCaller,

@@ -1,4 +1,4 @@
-//! How often something may happen, for each of many. In one process.
+//! Rate limits per key. In one process.
 
 use std::{
     collections::HashMap,
@@ -12,11 +12,11 @@ use tokio::time::Instant;
 /// Keys above which those are forgotten that have not used their allowance.
 const KEPT: usize = 10_000;
 
-/// Each key has `burst` at once, and one more after each `interval`.
+/// Each key may use `burst` at once, and one more after each `interval`.
 pub(super) struct Allowances<K> {
     interval: Duration,
     burst: u32,
-    /// Until when the allowance is used; it is exhausted if that is `interval * burst` ahead.
+    /// The time until which the allowance is used; it is exhausted if that is `interval * burst` ahead.
     used_until: Mutex<HashMap<K, Instant>>,
 }
 

@@ -27,7 +27,7 @@ pub fn routes() -> OpenApiRouter<State> {
     OpenApiRouter::new().merge(credential::routes()).merge(dead::routes())
 }
 
-/// Returns the routes that the message broker asks.
+/// Returns the routes that the message broker calls.
 pub fn broker_routes() -> Router<State> {
     authorize::routes()
 }

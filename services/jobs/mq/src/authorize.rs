@@ -1,5 +1,5 @@
-//! What the broker asks about users that are not its own (`rabbitmq_auth_backend_http`): a form, answered with `allow` or
-//! `deny`. On a listener that only the broker needs to reach.
+//! Authorization of users that the broker does not know itself (`rabbitmq_auth_backend_http`): a form,
+//! answered with `allow` or `deny`. On a listener that only the broker needs to reach.
 
 use axum::{
     Form, Router,
@@ -32,7 +32,7 @@ where
 /// The virtual host of the message queue.
 const VHOST: &str = "/";
 
-/// The broker reads the body only. What cannot be decided is denied.
+/// The broker reads only the body. Denied if the check fails.
 fn answer(allowed: sqlx::Result<bool>) -> &'static str {
     match allowed {
         Ok(true) => "allow",
@@ -70,7 +70,7 @@ async fn user(State(parts): State<Parts>, Form(question): Form<UserQuestion>) ->
     }))
 }
 
-/// A tenant that opens connections without end leaves none for others.
+/// Limits the connections that a tenant opens, so that others can connect.
 fn may_sign_in(parts: &Parts, tenant: TenantId) -> bool {
     let is_allowed = parts.broker.sign_ins.take(tenant, Instant::now());
     if !is_allowed {
@@ -100,7 +100,7 @@ struct ResourceQuestion {
 }
 
 impl ResourceQuestion {
-    /// A tenant publishes jobs and reads its own events: nothing else.
+    /// A tenant may only publish jobs and read its own events.
     fn is_allowed_to(&self, tenant: TenantId) -> bool {
         let own = queue_of(tenant);
         self.vhost == VHOST

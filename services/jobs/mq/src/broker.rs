@@ -1,4 +1,5 @@
-//! The connection to the broker: one per process. It is made again when it is lost, and with it everything on it.
+//! The connection to the broker: one per process. A lost connection is reopened, with everything that runs on
+//! it.
 
 use std::{collections::HashSet, convert::Infallible, sync::Arc, time::Duration};
 
@@ -19,16 +20,16 @@ use super::{
 };
 use crate::MqConfig;
 
-/// Pauses before the connection is made again.
+/// Pauses before the connection is reopened: the first, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
-/// How often the broker and this process show that they are alive, in seconds.
+/// Interval of the heartbeats of the broker and this process, in seconds.
 const HEARTBEAT: u16 = 10;
-/// How often the replica looks for credentials of other replicas.
+/// How often the replica checks for credentials of other replicas.
 const LOOK: Duration = Duration::from_secs(1);
 /// How often the outbox is measured.
 const MEASURE_PERIOD: Duration = Duration::from_secs(5);
 
-/// The tasks that talk to the broker, have it limit credentials, and measure what is not published.
+/// The tasks that talk to the broker, make it limit credentials, and measure the unpublished events.
 pub fn tasks(parts: &Parts, config: &MqConfig) -> Vec<Task> {
     // the lease of the publisher survives a connection
     let replica = Uuid::new_v4();
@@ -57,7 +58,7 @@ pub fn tasks(parts: &Parts, config: &MqConfig) -> Vec<Task> {
     tasks
 }
 
-/// Connects again and again. A broker that is away does not make this process unready: REST does not need it.
+/// Connects repeatedly. An unreachable broker does not make this process unready, as REST does not need it.
 async fn run(parts: &Parts, config: &MqConfig, replica: Uuid) -> anyhow::Result<()> {
     let mut pause = PAUSES.0;
     loop {
@@ -100,7 +101,7 @@ async fn session(
     first_to_end(tasks).await
 }
 
-/// Declares the queues of tenants with credentials: now, and when there are more.
+/// Declares the queues of tenants with credentials: now, and when there are new ones.
 async fn declare_queues(parts: Parts, channel: Channel) -> anyhow::Result<Infallible> {
     let mut credentials = parts.broker.credentials.subscribe();
     loop {

@@ -1,4 +1,4 @@
-//! What handlers know of the connection to the broker, and what all that runs on it has in common.
+//! What handlers know of the connection to the broker, and what everything that runs on it shares.
 
 use std::{collections::HashSet, convert::Infallible, time::Duration};
 
@@ -26,7 +26,7 @@ pub(super) enum Link {
     Connecting,
     /// It was lost, or could not be made.
     Lost,
-    /// On it the queues of these tenants have been declared.
+    /// Connected; the queues of these tenants have been declared on it.
     Connected(HashSet<TenantId>),
 }
 
@@ -41,9 +41,9 @@ pub struct BrokerState {
     pub(super) published: watch::Sender<()>,
     /// The tenants of credentials, which never change.
     pub(super) tenants: Cache<MqCredentialId, TenantId>,
-    /// How many refused messages are recorded, of tenants and of unknown senders.
+    /// Limits how many refused messages are recorded, per tenant and for unknown senders.
     pub(super) records: Allowances<Option<TenantId>>,
-    /// How many connections tenants may open.
+    /// Limits how many connections tenants open.
     pub(super) sign_ins: Allowances<TenantId>,
 }
 
@@ -62,7 +62,8 @@ impl Default for BrokerState {
 }
 
 impl BrokerState {
-    /// Waits until the queue of a tenant with a new credential can be read; not for long, and not while the broker is away.
+    /// Waits until the queue of a tenant with a new credential can be read; only briefly, and not while the
+    /// broker is unreachable.
     pub(super) async fn queue_declared(&self, tenant: TenantId) {
         self.credentials.send_replace(());
         let mut link = self.link.subscribe();
@@ -74,7 +75,7 @@ impl BrokerState {
         let _ = timeout(CALL_LIMIT, declared).await;
     }
 
-    /// Has the connections of credentials closed that have ended.
+    /// Requests that the connections of ended credentials are closed.
     pub fn credentials_ended(&self) {
         self.ended.send_replace(());
     }
@@ -109,14 +110,15 @@ pub(super) async fn declare(parts: &Parts, channel: &Channel, tenant: TenantId) 
     Ok(declaring.commit().await?)
 }
 
-/// Takes the lock under which all replicas declare queues and exchanges. Messages to a queue that two declare concurrently may be lost.
+/// Takes the lock under which all replicas declare queues and exchanges. Messages to a queue that two
+/// replicas declare concurrently may be lost.
 pub(super) async fn lock(parts: &Parts) -> sqlx::Result<Tx> {
     let mut tx = parts.db.worker().await?;
     store::lock_topology(&mut tx).await?;
     Ok(tx)
 }
 
-/// Waits for a call to the broker, which may never answer.
+/// Waits for a call to the broker, for a limited time.
 pub(super) async fn timed<T>(call: impl Future<Output = lapin::Result<T>>) -> anyhow::Result<T> {
     let answer = timeout(CALL_LIMIT, call).await;
     Ok(answer.with_context(|| format!("the broker did not answer in {} s", CALL_LIMIT.as_secs()))??)

@@ -5,13 +5,14 @@ use std::net::SocketAddr;
 use secrecy::SecretString;
 use serde::Deserialize;
 
-/// The message broker: RabbitMQ 3.10 or later, which asks `auth_listen` about its users.
+/// The message broker: RabbitMQ 3.10 or later, which authorizes its users at `auth_listen`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MqConfig {
-    /// `amqp://user:password@host:port/%2f`, or `amqps://…`, of a user that may do everything in the virtual host.
+    /// `amqp://user:password@host:port/%2f`, or `amqps://…`, of a user with all permissions in the virtual
+    /// host.
     pub url: SecretString,
-    /// Address to listen on for the broker's questions about users. Only the broker needs to reach it.
+    /// Address to listen on for the broker's authorization requests. Only the broker needs to reach it.
     pub auth_listen: SocketAddr,
     /// Address of the broker for tenants, without a user.
     #[serde(default)]

@@ -1,6 +1,6 @@
-//! Closes the connections of credentials that open nothing any more. The broker asks about a user when a connection is made or
-//! a consumer begins, not with each event that it delivers: what is open would stay open. With the credentials of a tenant that is
-//! deleted, its queue is deleted.
+//! Closes the connections of credentials that are no longer valid. The broker authorizes a user when a
+//! connection is made or a consumer begins, not with each event that it delivers, so open connections would
+//! stay open. With the credentials of a deleted tenant, its queue is deleted.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use super::{Parts, management::Management, store, topology::queue_of};
 use crate::MqConfig;
 
-/// Time between two looks, and before a call is repeated that has failed.
+/// Time between two rounds, and before a failed call is repeated.
 const PERIOD: Duration = Duration::from_secs(5);
 
 /// The task of the connections, if the management API of the broker is configured.

@@ -1,4 +1,4 @@
-//! `/v1/mq-credentials`: with which tenants sign in at the broker.
+//! `/v1/mq-credentials`: credentials with which tenants sign in at the broker.
 
 use api::{
     Checks, IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply,
@@ -94,7 +94,7 @@ impl MqCredentialView {
     }
 }
 
-/// The hash by which a secret is stored. It has 256 random bits, so that a fast one will do.
+/// The hash by which a secret is stored. It has 256 random bits, so that a fast hash suffices.
 pub(super) fn hash(secret: &str) -> Vec<u8> {
     Sha256::digest(secret.as_bytes()).to_vec()
 }

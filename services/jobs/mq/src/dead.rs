@@ -1,4 +1,4 @@
-//! Messages that were refused, and which of a tenant's requests were taken.
+//! Refused messages, and which of a tenant's requests were accepted.
 
 use api::{
     Checks, IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply,
@@ -139,7 +139,7 @@ async fn replay_dead_message(
     let mut tx = parts.db.tenant(tenant).await?;
     let dead = store::find_dead(&mut tx, tenant, id).await?;
     tx.commit().await?;
-    // their contents may have come in the meantime
+    // their contents may have arrived in the meantime
     let naming = dead.iter().map(|dead| &dead.message).filter(|message| take::names_uploads(message));
     take::confirm_uploads(&parts, tenant, naming).await;
     let reply = key

@@ -1,6 +1,7 @@
-//! Messages in, from one queue. They are received as they come and wait in [`Lanes`], so that the broker's queue stays short, and
-//! tenants are served in turn. A batch is one transaction, and is acknowledged after it. What a crash leaves unacknowledged is
-//! delivered again, and found by its request number.
+//! Intake of messages, from one queue. They are received as they arrive and wait in [`Lanes`], so that the
+//! broker's queue stays short, and tenants are served in turn. A batch is one transaction, and is
+//! acknowledged after it. Messages that a crash leaves unacknowledged are delivered again, and recognized by
+//! their request numbers.
 
 use std::{
     convert::Infallible,
@@ -35,15 +36,16 @@ use super::{
     topology::Intake,
 };
 
-/// Messages that the broker delivers ahead: more than there is room for, so that those beyond it are refused.
+/// Messages that the broker delivers ahead: more than fit, so that those beyond are refused.
 const PREFETCH: u16 = u16::MAX;
-/// Messages that are received before others get to work.
+/// Messages that are received before other tasks run.
 const RECEIVED: usize = 32;
-/// How long a batch waits for more messages while nothing else is done.
+/// How long a batch waits for more messages while the intake is idle.
 const GATHER: Duration = Duration::from_millis(5);
-/// Transactions at a time, besides one that refuses what there was no room for: who floods keeps one busy with each.
+/// Concurrent transactions, in addition to one that refuses messages that did not fit: a tenant with a flood
+/// of messages occupies one of each.
 const TRANSACTIONS: usize = 2;
-/// Tenants whose uploads are looked for at a time.
+/// Tenants whose uploads are checked at a time.
 const CHECKS: usize = 16;
 
 /// Takes messages of a queue in until the channel is lost.
@@ -66,7 +68,7 @@ pub(super) async fn run(
         to_check: Notify::new(),
     });
     let (receiving, taking) = (Arc::clone(&flow), Arc::clone(&flow));
-    // a task each: whoever floods a queue keeps no other work waiting
+    // a task each, so that a flood of one queue does not delay other work
     let mut tasks = JoinSet::new();
     tasks.spawn(async move { receiving.receive(consumer).await });
     tasks.spawn(async move { taking.take_in().await });
@@ -81,7 +83,7 @@ struct Flow {
     lanes: Mutex<Lanes>,
     /// There are messages to take in, or to refuse.
     to_take: Notify,
-    /// There are messages whose uploads are to be looked for.
+    /// There are messages whose uploads must be checked.
     to_check: Notify,
 }
 
@@ -108,8 +110,8 @@ impl Flow {
         }
     }
 
-    /// Whose a message is. Postgres is not asked: what is received has to be sorted at once. While messages of a credential wait that
-    /// came before its tenant was known, others follow them.
+    /// Returns the owner of a message. Does not query Postgres, as received messages must be sorted at once.
+    /// While earlier messages of a credential wait for its tenant, later ones are queued behind them.
     fn owner(&self, message: &Message) -> Owner {
         let Some(id) = take::credential(message) else { return Owner::Nobody };
         let unknown = Owner::Credential(id);
@@ -119,7 +121,7 @@ impl Flow {
         }
     }
 
-    /// Takes batches in, and refuses what there was no room for.
+    /// Takes in batches, and refuses messages that did not fit.
     async fn take_in(&self) -> anyhow::Result<Infallible> {
         let mut running: FuturesUnordered<BoxFuture<'_, anyhow::Result<bool>>> = FuturesUnordered::new();
         let mut refuses = false;
@@ -180,7 +182,8 @@ impl Flow {
         timed(try_join_all(single)).await.map(drop)
     }
 
-    /// Looks for uploads beside the intake: only the tenant's own messages wait for the storage service.
+    /// Checks uploads concurrently with the intake: only messages of the same tenant wait for the storage
+    /// service.
     async fn check(&self) -> anyhow::Result<Infallible> {
         let mut running: FuturesUnordered<BoxFuture<'_, Check>> = FuturesUnordered::new();
         loop {

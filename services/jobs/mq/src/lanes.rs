@@ -1,4 +1,4 @@
-//! Messages that wait to be taken in, by tenant: whatever a tenant sends, the others take their turns. Pure.
+//! Messages that wait to be taken in, by tenant: tenants take turns, whatever one of them sends. Pure.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
@@ -8,31 +8,32 @@ use uuid::Uuid;
 
 use super::{message::Message, model};
 
-/// Whose messages they are.
+/// The owner of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Owner {
     Tenant(TenantId),
     /// Messages of a tenant that this process does not know yet.
     Credential(MqCredentialId),
-    /// They do not prove a tenant.
+    /// Messages without a valid credential.
     Nobody,
 }
 
-/// Maximum number of messages that wait at a time, and bytes of them. A tenant may have twice as many as there is room left for: two thirds of
-/// all while it is alone, and there is always room for another.
+/// Maximum number of messages that wait at a time, and bytes of them. A tenant may have twice as many as
+/// still fit: two thirds of the total while it is alone, so that another tenant's messages always fit.
 const ROOM: usize = 30_000;
 const ROOM_BYTES: usize = 64 << 20;
-/// Bytes that a message takes besides its contents, about.
+/// Approximate number of bytes that a message takes besides its contents.
 const OVERHEAD: usize = 512;
 /// Maximum number of messages of a batch.
 const BATCH: usize = 512;
-/// Those of a tenant while others wait, or are taken in.
+/// Maximum number of a tenant's messages in a batch while others wait, or are taken in.
 const QUANTUM: usize = 64;
-/// Messages whose uploads are looked for at a time: as many as are taken in, so that those do not wait for it. And messages that are
-/// refused at a time.
+/// Messages whose uploads are checked at a time: as many as are taken in, so that the intake does not wait
+/// for checks. And messages that are refused at a time.
 const UNCHECKED: usize = BATCH;
 const EXCESS: usize = 4_096;
-/// Maximum number of messages before one that is acknowledged alone: the broker looks at each of them. Behind more, it is acknowledged with them.
+/// Maximum number of pending messages before one that is acknowledged alone, as the broker iterates over each
+/// of them. Behind more, it is acknowledged with them.
 const AHEAD: usize = 256;
 
 /// A message that waits.
@@ -42,10 +43,10 @@ struct Item {
     bytes: usize,
 }
 
-/// Whether it is a lane's turn.
+/// Whether a lane has a turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Turn {
-    /// It has nothing.
+    /// It has no messages.
     #[default]
     None,
     Waits,
@@ -57,14 +58,14 @@ enum Turn {
 struct Lane {
     ready: VecDeque<Item>,
     turn: Turn,
-    /// Their uploads are to be looked for first.
+    /// Messages whose uploads must be checked first.
     unchecked: VecDeque<Item>,
     check: Turn,
     count: usize,
     bytes: usize,
 }
 
-/// What a message waits for.
+/// The step that a message waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Waits {
     ToBeTaken,
@@ -76,11 +77,11 @@ pub(super) enum Waits {
 pub(super) struct Batch {
     pub(super) messages: Vec<Message>,
     tags: Vec<u64>,
-    /// How many messages of whom, and their bytes.
+    /// Number of messages of each owner, and their bytes.
     owners: Vec<(Owner, usize, usize)>,
 }
 
-/// Messages of a tenant whose uploads are to be looked for.
+/// Messages of a tenant whose uploads must be checked.
 pub(super) struct Check {
     pub(super) owner: Owner,
     items: Vec<Item>,
@@ -92,14 +93,14 @@ impl Check {
     }
 }
 
-/// A message for which there was no room.
+/// A message that did not fit.
 pub(super) struct Excess {
     pub(super) owner: Owner,
     pub(super) req_no: Option<Uuid>,
     tag: u64,
 }
 
-/// What the broker is told.
+/// Acknowledgements for the broker.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Acknowledgements {
     /// This message, and all before it.
@@ -117,9 +118,9 @@ pub(super) struct Lanes {
     excess: Vec<Excess>,
     count: usize,
     bytes: usize,
-    /// Tags of messages that are not done.
+    /// Tags of messages in progress.
     pending: BTreeSet<u64>,
-    /// Those of messages that are done, and not acknowledged yet.
+    /// Tags of finished messages that are not acknowledged yet.
     done: BTreeSet<u64>,
 }
 
@@ -160,7 +161,7 @@ impl Lanes {
         Waits::ToBeTaken
     }
 
-    /// Returns the next batch: of each tenant in turn, but for those whose messages are being taken in.
+    /// Returns the next batch: of each tenant in turn, except those whose messages are being taken in.
     pub(super) fn take(&mut self) -> Option<Batch> {
         let most = if self.lanes.len() == 1 { BATCH } else { QUANTUM };
         let mut batch = Batch { messages: Vec::new(), tags: Vec::new(), owners: Vec::new() };
@@ -180,7 +181,7 @@ impl Lanes {
         (!batch.messages.is_empty()).then_some(batch)
     }
 
-    /// Messages were taken in.
+    /// Records that messages were taken in.
     pub(super) fn taken(&mut self, batch: &Batch) -> Acknowledgements {
         for (owner, count, bytes) in &batch.owners {
             self.count -= count;
@@ -195,7 +196,7 @@ impl Lanes {
         self.acknowledge(batch.tags.iter().copied())
     }
 
-    /// Returns messages of the next tenant whose uploads are to be looked for.
+    /// Returns messages of the next tenant whose uploads must be checked.
     pub(super) fn take_unchecked(&mut self) -> Option<Check> {
         let owner = self.checks.pop_front()?;
         let lane = self.lanes.get_mut(&owner)?;
@@ -204,7 +205,7 @@ impl Lanes {
         Some(Check { owner, items: lane.unchecked.drain(..count).collect() })
     }
 
-    /// Uploads were looked for.
+    /// Records that uploads were checked.
     pub(super) fn checked(&mut self, check: Check) {
         let Some(lane) = self.lanes.get_mut(&check.owner) else { return };
         lane.ready.extend(check.items);
@@ -216,18 +217,18 @@ impl Lanes {
         self.give_turn(check.owner);
     }
 
-    /// Returns messages for which there was no room.
+    /// Returns messages that did not fit.
     pub(super) fn take_excess(&mut self) -> Vec<Excess> {
         let count = self.excess.len().min(EXCESS);
         self.excess.drain(..count).collect()
     }
 
-    /// Messages were refused.
+    /// Records that messages were refused.
     pub(super) fn refused(&mut self, excess: &[Excess]) -> Acknowledgements {
         self.acknowledge(excess.iter().map(|one| one.tag))
     }
 
-    /// Gives a tenant its turn if it has messages, and forgets it if it has none.
+    /// Gives a tenant a turn if it has messages, and forgets it if it has none.
     fn give_turn(&mut self, owner: Owner) {
         let Some(lane) = self.lanes.get_mut(&owner) else { return };
         if lane.count == 0 {
@@ -256,7 +257,7 @@ impl Lanes {
     }
 }
 
-/// The memory that a message takes, about.
+/// The approximate memory that a message takes.
 fn bytes(message: &Message) -> usize {
     let headers = message.properties.headers.iter();
     OVERHEAD + message.body.len() + headers.map(|(name, value)| name.len() + size(value)).sum::<usize>()

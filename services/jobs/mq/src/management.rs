@@ -36,7 +36,7 @@ impl Management {
         answered(self.request(Method::PUT, path).json(body)).await.map(drop)
     }
 
-    /// Deletes what may be gone already. The broker tells those whom it concerns why.
+    /// Deletes an object, which may be gone already. The broker passes the reason to its clients.
     pub(super) async fn delete(&self, path: &[&str], reason: &str) -> anyhow::Result<()> {
         answered(self.request(Method::DELETE, path).header("x-reason", reason)).await.map(drop)
     }
@@ -50,7 +50,7 @@ impl Management {
     }
 }
 
-/// Sends a request. What is to be deleted may be gone.
+/// Sends a request. An object to delete may be gone.
 async fn answered(request: RequestBuilder) -> anyhow::Result<reqwest::Response> {
     let response = request.send().await.map_err(reqwest::Error::without_url)?;
     let status = response.status();

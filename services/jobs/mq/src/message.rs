@@ -12,10 +12,10 @@ use serde_json::{Map, Value};
 
 use super::topology::Intake;
 
-/// How deep arrays and tables in headers are read.
+/// Maximum depth of arrays and tables in headers.
 const DEPTH: usize = 4;
 
-/// What is known of a message besides its body.
+/// The properties of a message besides its body.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Properties {
     /// The broker refuses a message whose `user_id` is not the user of the connection.
@@ -31,12 +31,12 @@ pub(super) struct Properties {
 pub(super) struct Message {
     pub(super) properties: Properties,
     pub(super) body: Vec<u8>,
-    /// Why it is refused, whatever it says.
+    /// Why it is refused, whatever its contents.
     pub(super) fault: Option<Refusal>,
 }
 
 impl Message {
-    /// A message that comes by this queue.
+    /// Returns a message that was received from this queue.
     pub(super) fn of(delivery: &mut Delivery, queue: Intake) -> Self {
         let properties = properties(&delivery.properties);
         let fault = match queue {
@@ -48,7 +48,8 @@ impl Message {
     }
 }
 
-/// A message that comes while the exchange is being declared, and has no queue yet, is as good as any other.
+/// A message that arrives while the exchange is being declared, and has no queue yet, is treated like any
+/// other.
 fn unroutable(key: &str) -> Option<Refusal> {
     let is_known = Intake::KEYS.contains(&key);
     let detail = || format!("the routing key {:?} is neither urgent nor ordinary", clean(key));

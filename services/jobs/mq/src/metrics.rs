@@ -78,7 +78,7 @@ impl MqMetrics {
         self.0.broker_connected.set(is_connected.into());
     }
 
-    /// A message was taken in, with this outcome.
+    /// Counts a message that was taken in, by outcome.
     pub(super) fn message_taken(&self, outcome: &'static str) {
         self.0.messages.get_or_create(&OutcomeLabels { outcome }).inc();
     }

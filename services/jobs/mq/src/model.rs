@@ -1,4 +1,4 @@
-//! What a message asks for, and why it is refused. Pure.
+//! The job of a message, and why it is refused. Pure.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ use super::{
 
 /// Media type of a message with its header in the body.
 const ENVELOPE: &str = "application/vnd.atelier.envelope+json";
-/// Media type of other messages, also of those that name none.
+/// Media type of other messages, including those without one.
 const JSON: &str = "application/json";
 /// Maximum number of bytes of a body. The parameters are checked by themselves.
 const MAX_BODY: usize = 512 << 10;
@@ -64,7 +64,7 @@ pub(super) fn refusal_of(refused: Refused) -> Refusal {
     }
 }
 
-/// The refusal of a message whose tenant can submit none.
+/// The refusal of a message whose tenant cannot submit jobs.
 pub(super) fn suspended() -> Refusal {
     Refusal::new(Code::TenantSuspended, "the tenant is suspended or being deleted")
 }
@@ -96,7 +96,7 @@ pub(super) fn task_type(kind: Kind) -> &'static str {
     }
 }
 
-/// Returns the job that a message of the tenant asks for.
+/// Returns the job of a message of the tenant.
 pub(super) fn read(message: &Message, tenant: TenantId) -> Result<NewJob, Refusal> {
     let Properties { reply_to, headers, .. } = &message.properties;
     if message.body.len() > MAX_BODY {
@@ -115,7 +115,7 @@ pub(super) fn read(message: &Message, tenant: TenantId) -> Result<NewJob, Refusa
         other => return Err(malformed(format!("the content type {other:?} is not supported"))),
     };
     api::lossless::check(&message.body).map_err(lossy)?;
-    // as a member of a request that is null
+    // like a null member of a request
     headers.retain(|_, value| !value.is_null());
     check_known(&headers)?;
     let req_no = req_no(&message.properties, &headers)?;
@@ -157,7 +157,7 @@ pub(super) fn read(message: &Message, tenant: TenantId) -> Result<NewJob, Refusa
     })
 }
 
-/// The refusal of a number or member that would not be kept, named as in the body of a request.
+/// The refusal of a number or member that would not be kept, with the same text as for the body of a request.
 fn lossy(problem: Problem) -> Refusal {
     let field = |FieldError { pointer, detail }| FieldError {
         pointer: pointer.strip_prefix("/body").unwrap_or(&pointer).to_owned(),
@@ -167,13 +167,14 @@ fn lossy(problem: Problem) -> Refusal {
     refusal_of(Refused::Invalid(errors))
 }
 
-/// The media type of a message: parameters as `charset` mean nothing, as in requests, and neither does the case of letters.
+/// The media type of a message: parameters such as `charset` and the case of letters are ignored, as in
+/// requests.
 fn media_type(properties: &Properties) -> String {
     let content_type = properties.content_type.as_deref().unwrap_or(JSON);
     content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
-/// Refuses headers that ask for what is not done. Others are of clients and brokers.
+/// Refuses headers that ask for something unsupported. Others belong to clients and brokers.
 fn check_known(headers: &Map<String, Value>) -> Result<(), Refusal> {
     let refused: BTreeSet<&String> = headers.keys().filter(|name| name.starts_with("x-atelier-")).collect();
     match refused.first() {
@@ -214,7 +215,7 @@ fn deadline(header: Option<&Value>) -> Result<Option<Timestamp>, Refusal> {
     header.map(|value| value.as_str().and_then(|text| text.parse().ok()).ok_or_else(invalid)).transpose()
 }
 
-/// An amount and its currency, as `0.5 USD`, or as in requests.
+/// An amount and its currency: `0.5 USD`, or the form of requests.
 fn max_cost(header: Option<&Value>) -> Result<Option<Money>, Refusal> {
     let Some(value) = header else { return Ok(None) };
     let money = match value.as_str().map(|text| text.split_once(' ')) {

@@ -1,5 +1,5 @@
-//! Events out: one replica publishes rows of the outbox, in order, and deletes those that the broker has confirmed. So each
-//! message is published at least once; a receiver drops those whose `message_id` it knows.
+//! Events out: one replica publishes rows of the outbox, in order, and deletes those that the broker has
+//! confirmed. So each message is published at least once; receivers drop messages with a known `message_id`.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -30,30 +30,30 @@ use super::{
     topology::EVENTS,
 };
 
-/// Name of the lease under which a replica publishes alone.
+/// Name of the lease of the replica that publishes.
 const LEASE: &str = "publishing";
-/// How long it does, unless it extends the lease.
+/// Duration of the lease, unless it is extended.
 const LEASE_TIME: Duration = Duration::from_secs(10);
 /// Maximum number of messages that are published before they are confirmed.
 const PAGE: i64 = 400;
-/// How often the outbox is read while nobody tells of new rows.
+/// How often the outbox is read without a notification of new rows.
 const POLL: Duration = Duration::from_millis(200);
 /// Pause of a replica that does not publish, or whose database does not answer.
 const PAUSE: Duration = Duration::from_secs(1);
 /// Longest time until a message is confirmed.
 const CONFIRM_LIMIT: Duration = Duration::from_secs(5);
-/// How long events of a tenant wait whose queue does not take them: they do not delay those of others.
+/// How long events of a tenant wait whose queue does not accept them: they do not delay those of others.
 const REFUSED: Duration = Duration::from_secs(10);
-/// Pages in a row of which the queue of a tenant takes nothing, until it counts as broken.
+/// Number of pages in a row that the queue of a tenant must refuse to count as broken.
 const BROKEN: u32 = 2;
 /// Longest time for which the messages of a page wait for the storage service.
 const SIGN_LIMIT: Duration = Duration::from_secs(2);
 /// Messages survive a restart of the broker.
 const PERSISTENT: u8 = 2;
 
-/// A tenant whose queue does not take events.
+/// A tenant whose queue does not accept events.
 struct Refused {
-    /// Until when none are published.
+    /// Nothing is published until then.
     until: Instant,
     /// Pages in a row.
     pages: u32,
@@ -126,7 +126,7 @@ async fn read(
 ) -> sqlx::Result<Option<Vec<Entry>>> {
     let mut tx = parts.db.worker().await?;
     if *leads_until < Instant::now() + LEASE_TIME / 2 {
-        // without anything to publish nobody needs the lease
+        // nobody needs the lease while there is nothing to publish
         if outbox::is_empty(&mut tx).await? {
             return Ok(Some(Vec::new()));
         }
@@ -147,8 +147,8 @@ async fn delete(parts: &Parts, confirmed: &[i64]) -> sqlx::Result<()> {
     tx.commit().await
 }
 
-/// Publishes rows. Returns those that are done, and tenants of others. After one that the broker did not take, the later ones of
-/// its tenant stay, so that they are published after it.
+/// Publishes rows. Returns the published rows, and the tenants of the others. After a message that the broker
+/// did not accept, the later ones of its tenant stay, so that they are published after it.
 async fn publish(
     parts: &Parts,
     channel: &Channel,
@@ -202,7 +202,7 @@ struct Outgoing {
     body: Value,
 }
 
-/// Returns the message of a row; none if there is nothing to say any more.
+/// Returns the message of a row; none if there is nothing left to publish.
 async fn message(entry: &Entry, urls: &mut Urls<'_>) -> sqlx::Result<Option<Outgoing>> {
     let tenant = entry.tenant;
     let (id, key, req_no, body) = match &entry.content {
@@ -267,7 +267,8 @@ fn name(kind: EventType) -> Option<&'static str> {
     })
 }
 
-/// Signs URLs, until the storage service fails: events do not wait for it. Each result has a path of the API, too.
+/// Signs URLs, until the storage service fails: events do not wait for it. Each result also has a path of the
+/// API.
 struct Urls<'a> {
     parts: &'a Parts,
     works: bool,

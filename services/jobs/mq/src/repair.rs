@@ -1,6 +1,7 @@
-//! Replaces a queue of events that a crash of the broker has broken. A node that is killed within seconds after it has declared a
-//! quorum queue forgets its own member of it: the queue then never has a leader, and takes and gives nothing
-//! (rabbitmq/rabbitmq-server#15725). What the queue held is lost with the crash; the rest waits in the outbox.
+//! Replaces a queue of events that a crash of the broker has broken. A node that is killed within seconds
+//! after it has declared a quorum queue forgets its own member of it: the queue then never has a leader, and
+//! neither accepts nor delivers messages (rabbitmq/rabbitmq-server#15725). The messages in the queue are lost
+//! with the crash; the others wait in the outbox.
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
@@ -20,17 +21,17 @@ use crate::MqConfig;
 
 /// Maximum number of tenants whose replacement waits.
 const WAITING: usize = 16;
-/// Longest time in which a broker that works confirms a message.
+/// Longest time in which a working broker confirms a message.
 const CONFIRM_LIMIT: Duration = Duration::from_secs(5);
 
-/// Where a queue is reported that takes nothing.
+/// Where broken queues are reported.
 pub(super) type Broken = mpsc::Sender<TenantId>;
 
 pub(super) fn channel() -> (Broken, mpsc::Receiver<TenantId>) {
     mpsc::channel(WAITING)
 }
 
-/// Replaces what is reported, until the connection is lost.
+/// Replaces reported queues, until the connection is lost.
 pub(super) async fn run(
     parts: Parts,
     connection: Arc<Connection>,
@@ -69,12 +70,12 @@ struct Node {
     running: bool,
 }
 
-/// Deletes the queue of a tenant, if only it is broken. It is declared with the next event.
+/// Deletes the queue of a tenant, if no other queue is broken. It is declared again with the next event.
 async fn replace(connection: &Connection, management: &Management, tenant: TenantId) -> anyhow::Result<()> {
     let name = queue_of(tenant);
     let queue: Members = management.get(&["queues", "/", &name]).await?;
-    // it may still have what a node has that is away. A member that does not work on a node that does is broken, or was left by a deletion
-    // that did not come to its end
+    // an unreachable node may still have its contents. If a node works but its member does not, the member is
+    // broken, or an unfinished deletion left it behind
     let nodes: Vec<Node> = management.get(&["nodes"]).await?;
     let runs = |member: &String| nodes.iter().any(|node| node.running && node.name == *member);
     ensure!(queue.members.iter().all(runs), "nodes of its members are away");

@@ -89,7 +89,7 @@ pub(super) async fn lock_topology(conn: &mut PgConnection) -> sqlx::Result<()> {
         .map(drop)
 }
 
-/// Lets one transaction at a time add credentials of the tenant. Held until the transaction ends.
+/// Serializes transactions that add credentials of the tenant. Held until the transaction ends.
 pub(super) async fn lock_credentials_of(conn: &mut PgConnection, tenant: TenantId) -> sqlx::Result<()> {
     sqlx::query!(
         "select pg_advisory_xact_lock(hashtextextended('mq credentials ' || $1, 0))",
@@ -193,7 +193,7 @@ pub(super) async fn take_over(
     .await
 }
 
-/// Deletes the credentials of a maker whose rights have ended. Returns which.
+/// Deletes the credentials of a maker whose rights have ended. Returns the deleted ones.
 pub async fn end_credentials(
     conn: &mut PgConnection,
     ended: &EndedMaker,
@@ -213,8 +213,9 @@ pub async fn end_credentials(
     .await
 }
 
-/// Returns credentials that open nothing any more, whose connections were not closed since: they were deleted, or their
-/// tenant is not active. A connection that was let in just before is closed, too. With the tenant if that is being deleted for good.
+/// Returns credentials that are no longer valid, and whose connections were not closed since: they were
+/// deleted, or their tenant is not active. This includes a connection that was accepted just before. With the
+/// tenant, if that is being deleted permanently.
 pub(super) async fn closable(
     conn: &mut PgConnection,
 ) -> sqlx::Result<Vec<(MqCredentialId, Option<TenantId>)>> {
@@ -231,7 +232,7 @@ pub(super) async fn closable(
     Ok(rows.into_iter().map(|row| (row.id, row.gone)).collect())
 }
 
-/// Notes that the connections of a credential were closed.
+/// Records that the connections of a credential were closed.
 pub(super) async fn record_closed(conn: &mut PgConnection, id: MqCredentialId) -> sqlx::Result<()> {
     sqlx::query!(
         "update mq_credentials set connections_closed_at = now() where id = $1",

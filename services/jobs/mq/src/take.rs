@@ -1,4 +1,5 @@
-//! Takes messages in: a transaction submits the jobs of a batch, records what is refused, and has both answered.
+//! Takes in messages: a transaction submits the jobs of a batch, records refused messages, and has both
+//! answered.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -21,14 +22,14 @@ use super::{
     model, store,
 };
 
-/// Pauses before a transaction is tried again while Postgres does not answer.
+/// Pauses before a transaction is repeated while Postgres does not answer: the first, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
 
-/// What became of a message.
+/// The outcome of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
     Accepted,
-    /// Its job was there already.
+    /// Its job existed already.
     Duplicate,
     Refused(Code),
 }
@@ -80,11 +81,11 @@ async fn attempt(parts: &Parts, messages: &[Message]) -> sqlx::Result<Vec<Outcom
     repeated(parts, Work::Take(messages)).await
 }
 
-/// What a transaction of the intake does.
+/// The work of a transaction of the intake.
 #[derive(Clone, Copy)]
 enum Work<'a> {
     Take(&'a [Message]),
-    /// Refuses a message that cannot be stored, without what it says.
+    /// Refuses a message that cannot be stored, without its contents.
     Refuse(&'a Message),
 }
 
@@ -109,7 +110,7 @@ impl Work<'_> {
                 Taken { outcomes: Vec::new(), recorded }
             }
         };
-        // here, as the role of a tenant's replay deletes none
+        // here, as the role of a tenant's replay may not delete
         for tenant in recorded {
             store::trim_dead(&mut tx, tenant).await?;
         }
@@ -124,8 +125,9 @@ pub(super) fn names_uploads(message: &Message) -> bool {
     message.body.windows(PREFIX.len() + 1).any(|part| part.starts_with(PREFIX) && part.ends_with(b"_"))
 }
 
-/// Notes which uploads that messages of a tenant name have their contents in the bucket, before they are taken in. If the storage
-/// service does not answer, their jobs are refused as if they had none.
+/// Records which uploads named by messages of a tenant have their contents in the bucket, before the messages
+/// are taken in. If the storage service does not answer, their jobs are refused like those of uploads without
+/// contents.
 pub(super) async fn confirm_uploads(
     parts: &Parts,
     tenant: TenantId,
@@ -150,7 +152,7 @@ pub(super) fn credential(message: &Message) -> Option<MqCredentialId> {
     message.properties.user_id.as_ref()?.parse().ok()
 }
 
-/// The tenant of messages, however long Postgres is away; none if there is no such credential.
+/// Returns the tenant of messages; none if there is no such credential. Waits while Postgres is unavailable.
 pub(super) async fn tenant(parts: &Parts, owner: Owner) -> Option<TenantId> {
     let credential = match owner {
         Owner::Tenant(tenant) => return Some(tenant),
@@ -170,7 +172,8 @@ pub(super) async fn tenant(parts: &Parts, owner: Owner) -> Option<TenantId> {
     }
 }
 
-/// Answers messages for which there was no room, however long Postgres is away. They are not recorded, so that a flood is not stored.
+/// Answers messages that did not fit; waits while Postgres is unavailable. They are not recorded, so that a
+/// flood is not stored.
 pub(super) async fn refuse_excess(parts: &Parts, excess: &[Excess]) {
     let refusal = Refusal::new(Code::TooManyMessages, "too many messages of the tenant wait to be taken in");
     let mut refused = Vec::with_capacity(excess.len());
@@ -203,7 +206,7 @@ async fn wait(error: &impl Display, pause: Duration) -> Duration {
 /// Runs a transaction until Postgres has committed it.
 ///
 /// # Errors
-/// Those that a repetition does not change.
+/// Errors that a repetition does not change.
 async fn repeated(parts: &Parts, work: Work<'_>) -> sqlx::Result<Vec<Outcome>> {
     let mut pause = PAUSES.0;
     loop {
@@ -214,7 +217,7 @@ async fn repeated(parts: &Parts, work: Work<'_>) -> sqlx::Result<Vec<Outcome>> {
     }
 }
 
-/// Whether the statement fails each time: data that Postgres does not store.
+/// Whether the statement always fails: its data cannot be stored in Postgres.
 fn is_of_content(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Database(error) => error
@@ -228,15 +231,15 @@ fn is_of_content(error: &sqlx::Error) -> bool {
 /// A refused message: its credential, if it has a valid one.
 type Refused<'a> = (Option<(MqCredentialId, TenantId)>, &'a Message, &'a Refusal);
 
-/// What became of messages that were taken in.
+/// The outcome of messages that were taken in.
 pub(super) struct Taken {
-    /// One for each.
+    /// One for each message.
     pub(super) outcomes: Vec<Outcome>,
-    /// Whose messages were recorded as refused.
+    /// The owners of messages that were recorded as refused.
     recorded: BTreeSet<Option<TenantId>>,
 }
 
-/// Takes messages in: submits jobs, records what is refused, and has both answered.
+/// Takes in messages: submits jobs, records refused messages, and has both answered.
 pub(super) async fn take(
     parts: &Parts,
     conn: &mut PgConnection,
@@ -304,7 +307,7 @@ fn unauthenticated(detail: &str) -> Refusal {
     Refusal::new(Code::Unauthenticated, detail)
 }
 
-/// Submits jobs of a tenant. If it can submit none, nothing of it stays in the transaction.
+/// Submits jobs of a tenant. If it cannot submit any, all its changes are rolled back.
 async fn submit(
     parts: &Parts,
     conn: &mut PgConnection,
@@ -326,8 +329,9 @@ async fn submit(
     }
 }
 
-/// Records messages as refused, and answers those of tenants. One that had no room is the publisher's to send again, and of a flood
-/// only some are recorded: so a flood is not stored. Returns the tenants of those that were.
+/// Records messages as refused, and answers those of tenants. Messages that did not fit are left to the
+/// publisher to send again, and only some messages of a flood are recorded, so that a flood is not stored.
+/// Returns the tenants of recorded messages.
 async fn refuse(
     parts: &Parts,
     conn: &mut PgConnection,

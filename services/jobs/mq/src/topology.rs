@@ -1,5 +1,5 @@
-//! Exchanges and queues, with their arguments. A queue that is declared with others is refused by the broker, so they are
-//! written here only.
+//! Exchanges and queues, with their arguments. The broker refuses a declaration with other arguments, so they
+//! are written only here.
 
 use ids::TenantId;
 use lapin::{
@@ -12,29 +12,30 @@ use lapin::{
 pub(super) const JOBS: &str = "atelier.jobs";
 /// Where events are published.
 pub(super) const EVENTS: &str = "atelier.events";
-/// Messages of [`JOBS`] whose routing key is that of no queue.
+/// Exchange for messages of [`JOBS`] with a routing key of no queue.
 const UNROUTED: &str = "atelier.unrouted";
 /// Messages that have expired, or were delivered too often.
 const DEAD: &str = "atelier.dead";
 
 /// A queue that nobody reads, and its routing key in [`EVENTS`].
 const PROBE: &str = "atelier.probe";
-/// How long that queue is kept without use.
+/// How long that queue is kept unused.
 const PROBE_MS: i64 = 60_000;
 
-/// Maximum number of deliveries of a message: this service has crashed with it each time.
+/// Maximum number of deliveries of a message: this service crashed at each one.
 const DELIVERY_LIMIT: i64 = 5;
-/// Maximum number of messages that wait to be taken in: more are refused to their publishers.
+/// Maximum number of messages that wait to be taken in; beyond it, messages are refused to their publishers.
 const INTAKE_LIMIT: i64 = 1_000_000;
-/// Maximum number of events of a tenant that wait for it: then the oldest are dropped.
+/// Maximum number of events that wait for a tenant; beyond it, the oldest are dropped.
 const EVENTS_LIMIT: i64 = 100_000;
 /// How long an event waits.
 const EVENTS_AGE_MS: i64 = 7 * 24 * 3_600 * 1_000;
 /// A queue of events that nobody reads for this long is deleted; the next event creates it again.
 const EVENTS_UNUSED_MS: i64 = 8 * 24 * 3_600 * 1_000;
 
-/// A queue of messages from tenants. Submitted jobs have two, so that a flood of ordinary ones does not delay the intake of urgent
-/// ones. The messages of the others are refused: whatever the broker has confirmed is answered.
+/// A queue of messages from tenants. Submitted jobs have two, so that a flood of ordinary jobs does not delay
+/// the intake of urgent ones. Messages in the other queues are refused, so that every message that the broker
+/// has confirmed is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Intake {
     Urgent,
@@ -108,7 +109,7 @@ async fn queue(
     channel.queue_bind(name.into(), exchange.into(), key.into(), options, none).await
 }
 
-/// Declares what does not belong to a tenant.
+/// Declares everything that does not belong to a tenant.
 pub(super) async fn declare(connection: &Connection) -> lapin::Result<()> {
     let channel = connection.create_channel().await?;
     exchange(&channel, EVENTS, ExchangeKind::Topic, FieldTable::default()).await?;
@@ -147,7 +148,7 @@ pub(super) async fn declare_events(channel: &Channel, tenant: TenantId) -> lapin
     queue(channel, &queue_of(tenant), EVENTS, &format!("{tenant}.#"), &arguments).await
 }
 
-/// Publishes a message to a queue that nobody reads, which shows that the broker takes messages.
+/// Publishes a message to a queue that nobody reads, which shows that the broker accepts messages.
 pub(super) async fn probe(channel: &Channel) -> lapin::Result<PublisherConfirm> {
     let limits =
         [("x-max-length", AMQPValue::LongLongInt(1)), ("x-expires", AMQPValue::LongLongInt(PROBE_MS))];

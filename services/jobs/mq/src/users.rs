@@ -1,5 +1,6 @@
-//! What the broker itself limits: the connections and channels that a credential has open. A user of the broker's own has the name of
-//! each credential, and no password, so that nobody signs in as that one; it carries the limits.
+//! Limits that the broker enforces: the open connections and channels of a credential. For each credential
+//! the broker has a user of the same name, which carries the limits. It has no password, so that nobody can
+//! sign in as it.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -12,11 +13,11 @@ use tokio::time::Instant;
 use super::{Parts, management::Management, store};
 use crate::MqConfig;
 
-/// What a credential may have open.
+/// Limits of a credential.
 const LIMITS: [(&str, u32); 2] = [("max-connections", 32), ("max-channels", 256)];
-/// How often credentials are looked for.
+/// Time between two checks for new credentials.
 const LOOK: Duration = Duration::from_secs(1);
-/// How often the broker is asked what it has: it may have lost it.
+/// How often the users are compared with those of the broker, which may have lost some.
 const COMPARE: Duration = Duration::from_secs(30);
 
 /// The task of the users, if the management API of the broker is configured.
@@ -27,7 +28,7 @@ pub(super) fn task(parts: &Parts, config: &MqConfig) -> Option<Task> {
     }))
 }
 
-/// Keeps the users of the broker as the credentials are.
+/// Keeps the users of the broker in line with the credentials.
 async fn run(parts: &Parts, users: &Users) -> anyhow::Result<()> {
     let (mut created, mut ended) = (parts.broker.credentials.subscribe(), parts.broker.ended.subscribe());
     let mut known = Known::default();
@@ -47,12 +48,12 @@ async fn run(parts: &Parts, users: &Users) -> anyhow::Result<()> {
     }
 }
 
-/// What the broker has.
+/// The known users of the broker.
 #[derive(Default)]
 struct Known {
     compared_at: Option<Instant>,
     users: HashSet<MqCredentialId>,
-    /// Those that have their limits.
+    /// Credentials that have their limits.
     limited: HashSet<MqCredentialId>,
 }
 
@@ -74,7 +75,7 @@ struct Users {
 impl Users {
     /// Limits new credentials, and deletes the users of those that may not be used any more.
     async fn follow(&self, parts: &Parts, known: &mut Known) -> anyhow::Result<()> {
-        // first, so that a user whose credential is found neither now nor before has none
+        // first, so that a user whose credential is found neither now nor before is deleted
         if known.compared_at.is_none_or(|at| at.elapsed() >= COMPARE) {
             let id = |name: &String| name.parse::<MqCredentialId>().ok();
             let users: Vec<User> = self.management.get(&["users"]).await?;

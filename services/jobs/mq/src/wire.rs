@@ -1,5 +1,6 @@
-//! The connection to the broker, without what the client library does not survive: text that is no UTF-8 ends its connection, and
-//! tables in tables without end exhaust its stack. The broker takes both from publishers, and passes them on.
+//! The connection to the broker, cleaned of input that breaks the client library: text that is not UTF-8 ends
+//! its connection, and deeply nested tables exhaust its stack. The broker accepts both from publishers, and
+//! passes them on.
 
 use std::{
     io::{self, Read, Write},
@@ -14,7 +15,7 @@ use async_rs::{Runtime, Tokio, TokioRuntime, traits::Reactor, util::RuntimeParts
 use futures::{AsyncRead, AsyncWrite, Stream};
 use lapin::{AsyncTcpStream, Connection, ConnectionProperties, tcp::AMQPUriTcpExt as _, uri::AMQPUri};
 
-/// How deep tables and arrays are left as they are. Deeper ones become bytes.
+/// Maximum depth of tables and arrays that are left unchanged. Deeper ones become bytes.
 const DEPTH: usize = 8;
 /// Bytes that are read at a time.
 const CHUNK: usize = 16 << 10;
@@ -32,7 +33,7 @@ pub(super) async fn connect(uri: AMQPUri, properties: ConnectionProperties) -> l
     Connection::connector(uri, Runtime::new(RuntimeParts::new(tokio, reactor)), connect, properties).await
 }
 
-/// What a stream of tokio is for the client library.
+/// A stream of tokio, as the client library needs it.
 type PlainStream = AsyncTcpStream<<Tokio as Reactor>::TcpStream>;
 
 /// The reactor of tokio, whose streams are cleaned.
@@ -67,7 +68,7 @@ impl Reactor for CleanReactor {
     }
 }
 
-/// A stream of which what comes is cleaned, frame by frame.
+/// A stream that cleans the bytes that it receives, frame by frame.
 struct Clean<S> {
     stream: S,
     received: Vec<u8>,
@@ -98,7 +99,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Clean<S> {
             let count = if let Poll::Ready(Ok(count)) = got { count } else { 0 };
             received.truncate(before + count);
             if ready!(got)? == 0 {
-                // what is left is no frame
+                // the rest is not a frame
                 *clean = received.len();
                 if *clean == 0 {
                     return Poll::Ready(Ok(0));

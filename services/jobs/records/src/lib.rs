@@ -1,16 +1,19 @@
-//! What is stored of jobs, of the pools and workers that run them, and of what happened and what it cost; with the routes that show it.
+//! The rows of jobs, of the pools and workers that run them, of events and costs, with the routes that show
+//! them.
 //!
-//! Nothing may enter that decides: who gets a worker (`dispatch`), what is submitted (`submission`), how an attempt ends (`attempts`).
-//! Rules are in `core`. No call of the storage service either: files are `results`.
+//! No decisions may enter: about workers (`dispatch`), submissions (`submission`) or the end of attempts
+//! (`attempts`). Rules are in `core`. No call of the storage service either: files are in `results`.
 //!
 //! Slices, each of which imports only those before it:
-//! - [`rest`]: fewer looks at the database while nothing is in progress;
-//! - [`cost`]: prices of pools, what attempts cost, and the feed of it for other services; [`progress`]: the newest reports;
+//! - [`rest`]: fewer queries while nothing is in progress;
+//! - [`cost`]: prices of pools, cost of attempts, and its feed for other services; [`progress`]: the newest
+//!   reports;
 //! - [`pool`]: workers of one kind with one scheduler, for administrators; [`base_model`]: checkpoints and base models that workers
 //!   have, and that jobs name; [`share`]: the shares of tenants in a pool; [`budget`]: tenants that have nothing left to spend, whose
 //!   jobs are held;
 //! - [`worker`]: units that run jobs;
-//! - [`job`]: jobs of tenants; [`event`]: events of jobs; [`outbox`]: what is to be published at the message broker;
+//! - [`job`]: jobs of tenants; [`event`]: events of jobs; [`outbox`]: what is published at the message
+//!   broker;
 //! - `app`: what the routes need.
 
 mod app;

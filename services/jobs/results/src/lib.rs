@@ -1,11 +1,12 @@
-//! Files of jobs: what jobs make, what users bring for them, the models that trainings make, and those on volumes.
+//! Files of jobs: results, uploads of users, models that trainings make, and models on volumes.
 //!
-//! The only crate that calls the storage service. Nothing may enter that knows how an attempt runs or ends: `attempts` and `listener`
-//! stand on this one.
+//! The only crate that calls the storage service. Nothing may enter that knows how an attempt runs or ends:
+//! `attempts` and `listener` depend on this crate.
 //!
 //! Slices, each of which imports only those before it:
-//! - [`artifact`]: what jobs make; [`upload`]: what users bring; [`model`]: results of trainings; [`deployment`]: those on volumes;
-//! - `missing`: inputs of jobs that are not there; `app`: what the routes need.
+//! - [`artifact`]: results of jobs; [`upload`]: uploads of users; [`model`]: results of trainings;
+//!   [`deployment`]: models on volumes;
+//! - `missing`: missing inputs of jobs; `app`: what the routes need.
 
 mod app;
 pub mod artifact;

@@ -1,4 +1,4 @@
-//! Inputs of jobs that are not there.
+//! Missing inputs of jobs.
 
 use api::{Problem, ProblemType};
 

@@ -1,8 +1,9 @@
-//! What a tenant has used of a pool, and its place in the order.
+//! A tenant's use of a pool, and its place in the order.
 //!
-//! Use above the guarantee is charged with the price and halves every 30 minutes. Instead of halving all old charges,
-//! each new one is multiplied by 2^(time / 30 min): the order of tenants is the same, and no tenant has to be touched
-//! because time passes. The multiplier starts again at each epoch (16 h), when all charges are divided by 2^32.
+//! Use above the guarantee is charged with the price and halves every 30 minutes. Instead of halving all old
+//! charges, each new one is multiplied by 2^(time / 30 min): the order of tenants is the same, and no tenant
+//! changes just because time passes. The multiplier starts again at each epoch (16 h), when all charges are
+//! divided by 2^32.
 
 use std::collections::BTreeSet;
 
@@ -35,7 +36,7 @@ pub(super) fn epoch(now: Millis) -> u64 {
     now / (HALF_LIFE * EPOCH)
 }
 
-/// What a charge made now is multiplied with: 2^16 at the beginning of an epoch, doubled with each half-life.
+/// The factor of a charge made now: 2^16 at the beginning of an epoch, doubled with each half-life.
 pub(super) fn scale(now: Millis) -> u128 {
     let (halves, rest) = ((now / HALF_LIFE) % EPOCH, now % HALF_LIFE);
     let step = rest * 64 / HALF_LIFE;
@@ -56,7 +57,7 @@ pub(super) enum Rank {
     Borrowing(u128),
 }
 
-/// A tenant with what it holds.
+/// A tenant with its use and its jobs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Account {
     pub(super) tenant: Tenant,
@@ -106,7 +107,7 @@ impl Account {
     }
 }
 
-/// What a tenant uses of a pool.
+/// A tenant's use of a pool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Used {
     /// Units of running jobs.

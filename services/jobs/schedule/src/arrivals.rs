@@ -1,4 +1,4 @@
-//! Jobs that may come: like those of the last minutes.
+//! Expected arrivals of jobs: like those of the last minutes.
 
 use super::{
     Millis,
@@ -7,14 +7,14 @@ use super::{
 };
 
 const MINUTE: Millis = 60_000;
-/// How far ahead arrivals are foreseen.
+/// How far ahead arrivals are predicted.
 const AHEAD: Millis = 2 * 3_600_000;
-/// Maximum number of arrivals that are foreseen in a course.
+/// Maximum number of predicted arrivals in a course.
 const MOST: u32 = 1_000;
-/// With fewer minutes, the busiest one is not told from the usual.
+/// With fewer minutes, the busiest one cannot be told from the usual.
 const FEW: usize = 3;
 
-/// Jobs that have come lately, by the minute in which they did.
+/// Recent arrivals of jobs, by minute.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Arrivals(Vec<Vec<Job>>);
 
@@ -22,8 +22,8 @@ impl Arrivals {
     /// For how long jobs are remembered.
     pub const WINDOW: Millis = 10 * MINUTE;
 
-    /// All jobs that were submitted since a time, in the whole minutes before `now`. The busiest minute is left out, so that
-    /// one large batch does not count as what is usual.
+    /// Returns all jobs that were submitted since a time, in the whole minutes before `now`. The busiest
+    /// minute is left out, so that one large batch does not count as usual.
     pub fn new(jobs: impl IntoIterator<Item = Job>, since: Millis, now: Millis) -> Self {
         let length = usize::try_from(now.saturating_sub(since) / MINUTE).unwrap_or_default();
         let mut minutes = vec![Vec::new(); length];
@@ -44,13 +44,13 @@ impl Arrivals {
         Self(minutes)
     }
 
-    /// A possible future: each minute to come is like one of the past, drawn by chance.
+    /// Returns a possible future: each coming minute is like a randomly drawn one of the past.
     pub(super) fn future(&self, now: Millis, chance: Chance) -> Future<'_> {
         Future { arrivals: self, now, chance, minute: 0, coming: Vec::new(), count: 0 }
     }
 }
 
-/// Jobs that come, in the order of their times.
+/// Arriving jobs, in the order of their times.
 #[derive(Debug)]
 pub(super) struct Future<'a> {
     arrivals: &'a Arrivals,
@@ -75,7 +75,7 @@ impl Iterator for Future<'_> {
             }
             let drawn = &past[self.chance.below(past.len())];
             let again = |job: &Job| {
-                // as far from the begin of its minute as it was
+                // at the same offset within its minute
                 let submitted = self.now + begin + MINUTE - self.now.saturating_sub(job.submitted) % MINUTE;
                 Job { submitted, not_before: 0, deadline: None, preemptions: 0, recalls: 0, ..job.clone() }
             };
@@ -85,7 +85,7 @@ impl Iterator for Future<'_> {
         }
         let job = self.coming.pop()?;
         self.count += 1;
-        // no id of a row is as large
+        // no id of a row is this large
         Some(Job { id: JobId(u128::MAX - u128::from(self.count)), ..job })
     }
 }

@@ -1,4 +1,4 @@
-//! What the pool has: the resource list.
+//! The capacity of the pool: the resource list.
 
 use std::{collections::BTreeMap, ops::AddAssign};
 
@@ -15,7 +15,7 @@ pub struct SpecCapacity {
     /// Without a job, and ready for one.
     pub idle: u32,
     pub busy: u32,
-    /// Kept for a gang or for a job that others were preempted for.
+    /// Kept for a gang, or for a job for which others were preempted.
     pub reserved: u32,
     /// No new jobs: cordoned or recalled.
     pub closed: u32,

@@ -1,4 +1,4 @@
-//! What the pool decides, and why.
+//! The decisions of the pool, and their reasons.
 
 use super::{
     Millis,
@@ -25,13 +25,13 @@ pub enum Rule {
 pub enum Cause {
     /// Another tenant is below its guarantee, and the job's tenant above its own.
     Guarantee,
-    /// An urgent job of a tenant that has less for its weight.
+    /// An urgent job of a tenant that uses less for its weight.
     Urgent,
     /// It runs longer than its p90 on a worker that is reserved for a gang of a higher level.
     Overrun,
 }
 
-/// What is to be done. The pool that returned it contains it already.
+/// A decision to carry out. The pool that returned it contains it already.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
     /// Assign the job to these workers; `load` if a worker has to load its model first.
@@ -79,7 +79,7 @@ pub enum Decision {
         spec: SpecId,
         units: u32,
     },
-    /// Give a lent unit back. The worker accepts no jobs any more.
+    /// Returns a lent unit. The worker no longer accepts jobs.
     Return {
         worker: WorkerId,
     },

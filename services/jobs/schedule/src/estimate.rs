@@ -92,8 +92,8 @@ impl Histogram {
         0
     }
 
-    /// p50 and p90, or `None` with too few durations; then a wider class is asked. Rounded down to four binary digits, so
-    /// that jobs of a class keep one shape while the histogram changes a little.
+    /// p50 and p90, or `None` with too few durations; callers then use a wider class. Rounded down to four
+    /// binary digits, so that jobs of a class keep one shape while the histogram changes a little.
     #[must_use]
     pub fn estimate(&self) -> Option<Estimate> {
         let quantile = |permille| rounded(self.quantile(permille).max(1));

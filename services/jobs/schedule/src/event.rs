@@ -1,4 +1,4 @@
-//! What happened outside: jobs, attempts, units that come and go.
+//! External events: changes of jobs, attempts and units.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::{
     pool::{Pool, Timer},
 };
 
-/// A job recalled so often runs on firm units only.
+/// A job recalled this often runs on firm units only.
 pub const FIRM_AFTER: u8 = 2;
 
 /// How an attempt ended.
@@ -34,7 +34,7 @@ pub enum Event {
     Submitted(Job),
     /// The job waits, and its priority, level, deadline, estimate or group is changed.
     Changed(Job),
-    /// The job waits, and is not wanted any more.
+    /// The waiting job is cancelled.
     Cancelled(JobId),
     /// The attempt has left its workers.
     Ended(JobId, Ending),
@@ -50,11 +50,11 @@ pub enum Event {
     ShareSet(TenantId, Share),
     /// Whether jobs of a tenant may run; none: they may.
     TenantHeld(TenantId, Option<Hold>),
-    /// Price, idle stock and hold-back of a specification. Keeps the units that are expected.
+    /// Price, idle stock and hold-back of a specification. Keeps the expected units.
     SpecSet(SpecId, Spec),
-    /// Units that were asked for will not come.
+    /// Requested units will not come.
     LendRefused(SpecId, u32),
-    /// All that the stock wants back. Replaces what it wanted before.
+    /// All units that the stock wants back. Replaces the previous event.
     UnitsWanted(Vec<WantedBack>),
 }
 
@@ -78,7 +78,7 @@ pub enum Refused {
 }
 
 impl Pool {
-    /// Applies what happened at a time.
+    /// Applies an event at a time.
     ///
     /// # Errors
     /// Returns why the event does not fit; the pool is then as before.
@@ -189,7 +189,7 @@ impl Pool {
         self.insert_entry(entry);
     }
 
-    /// Removes a job that waits, and what was kept for it.
+    /// Removes a waiting job, and the workers kept for it.
     pub(super) fn forget(&mut self, id: JobId, now: Millis) {
         self.clear_nominations(id);
         self.clear_reservation(id);

@@ -1,4 +1,4 @@
-//! Why a job waits: the first rule that stops it, and what would free it.
+//! Why a job waits: the first rule that blocks it, and what would unblock it.
 
 use std::collections::BTreeSet;
 
@@ -10,18 +10,20 @@ use super::{
     queue::{Need, Place, Turn},
 };
 
-/// The first rule that stops a job.
+/// The first rule that blocks a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Waiting {
     /// No job of the tenant may run.
     Held(Hold),
-    /// A retry or a start at a time. Nothing else frees it.
+    /// A retry or a start at a time. Nothing else unblocks it.
     NotBefore { at: Millis },
     /// The tenant holds as many units as it may. One of its own jobs has to end.
     Quota { held: u32, limit: u32 },
-    /// The pool has too few workers of the accepted specifications. Other specifications or more units free it.
+    /// The pool has too few workers of the accepted specifications. Other specifications or more units
+    /// unblock it.
     NoUnit { specs: Vec<SpecId>, units: u32 },
-    /// The group's node has no idle worker; `until` is the p90 end of the first job there. `prefer` frees it.
+    /// The group's node has no idle worker; `until` is the p90 end of the first job there. `prefer` unblocks
+    /// it.
     GroupNode { node: NodeId, until: Option<Millis> },
     /// Jobs of other strict groups run on all nodes; `until` is when the first node is left, by the p90 ends of the jobs there.
     /// None while those groups have more jobs, whose turn comes first.
@@ -32,11 +34,11 @@ pub enum Waiting {
     Gathering { at: Millis, workers: u32 },
     /// The tenant's urgent allowance is used up, so the job ranks as ordinary.
     UrgentSpent { held: u32, allowance: u32 },
-    /// Jobs of the same tenant go first. A higher priority frees it.
+    /// Jobs of the same tenant go first. A higher priority unblocks it.
     BehindOwn { jobs: usize },
-    /// Other tenants have used less for their weight. Their share first, or a higher level.
+    /// Other tenants have used less for their weight, and go first. A higher level unblocks it.
     BehindShare { ahead: Vec<TenantId>, held: u32, weight: u32 },
-    /// Workers serve the model that they have loaded until a time.
+    /// Workers serve their loaded model until a time.
     Quantum { until: Millis },
     /// All workers that fit are busy; `until` is the p90 end of the first of their jobs.
     Busy { until: Option<Millis> },

@@ -1,4 +1,4 @@
-//! The workers of a pool, indexed by what a job may ask for.
+//! The workers of a pool, indexed by the properties that jobs can require.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -151,8 +151,8 @@ impl Fleet {
         self.serving.get(&model).copied().unwrap_or_default()
     }
 
-    /// Whether enough workers are idle, whatever is reserved. On nodes that are taken, jobs of a strict group run. A gang on
-    /// one node that needs firm units is the one case in which this says yes too often.
+    /// Whether enough workers are idle, regardless of reservations. `taken`: nodes on which jobs of a strict
+    /// group run. May return true wrongly only for a gang on one node that needs firm units.
     pub(super) fn has_room(&self, spec: SpecId, need: Need, taken: &BTreeSet<NodeId>) -> bool {
         let Some(spec) = self.specs.get(&spec) else { return false };
         let gang = need.gang as usize;

@@ -1,4 +1,4 @@
-//! When jobs start and end: the pool run forward from a copy.
+//! When jobs start and end: a copy of the pool, run forward.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,7 +43,7 @@ pub struct Forecast {
     pub ends: BTreeMap<(SpecId, Level), u32>,
 }
 
-/// How a copy of a pool is run forward.
+/// The settings of one run of a copy of a pool.
 #[derive(Debug, Clone, Copy)]
 struct Course<'a> {
     until: Millis,
@@ -63,8 +63,9 @@ struct Outcome {
 type Outcomes = BTreeMap<JobId, Outcome>;
 
 impl Pool {
-    /// Runs copies of the pool forward, once with median durations, and `draws` times with drawn ones and with jobs that come
-    /// like those of the last minutes. Units that come and go are not foreseen. Equal seeds give equal forecasts.
+    /// Runs copies of the pool forward, once with median durations, and `draws` times with drawn ones and
+    /// with jobs that arrive like those of the last minutes. Changes of units are not predicted. Equal seeds
+    /// give equal forecasts.
     #[must_use]
     pub fn forecast(
         &self,
@@ -156,7 +157,7 @@ impl Pool {
                 _ => break,
             }
         }
-        // jobs that run already have an end, but no start to foresee
+        // running jobs have an end, but no start to predict
         times.retain(|job, _| self.waited(*job, now).is_some() || self.is_delayed(*job));
         times
     }

@@ -9,7 +9,7 @@ use super::{
 };
 
 impl Pool {
-    /// Makes the group of a shape known.
+    /// Adds the group of a shape, if it is new.
     pub(super) fn open_group(&mut self, shape: &Shape) {
         let Some((id, mode)) = shape.group else { return };
         let group = Group { mode, node: None, bound: 0, yields: false, idle_since: None, lost_since: None };
@@ -17,7 +17,7 @@ impl Pool {
         self.change_group(id, |group| group.idle_since = None);
     }
 
-    /// Notes that a group has no open jobs any more.
+    /// Records that a group has no open jobs any more.
     pub(super) fn close_group(&mut self, shape: &Shape, now: Millis) {
         let Some((id, _)) = shape.group else { return };
         if self.members.contains_key(&id) {
@@ -30,7 +30,8 @@ impl Pool {
         }
     }
 
-    /// Binds the group of a job that starts on a node. A strict group takes the node from one of which no job runs there.
+    /// Binds the group of a job that starts on a node. A strict group takes the node from a group without
+    /// running jobs there.
     pub(super) fn bind_group(
         &mut self,
         shape: &Shape,
@@ -56,19 +57,19 @@ impl Pool {
         }
     }
 
-    /// Takes its node from a group, which is removed if it has no jobs.
+    /// Unbinds a group from its node. The group is removed if it has no jobs.
     fn leave_node(&mut self, id: GroupId) {
         self.move_group(id, None);
         if self.members.contains_key(&id) {
             self.change_group(id, |group| group.lost_since = None);
         } else {
-            // its timer goes, too
+            // the timer is removed, too
             self.change_group(id, |group| (group.idle_since, group.lost_since) = (None, None));
             self.groups.remove(&id);
         }
     }
 
-    /// Notes whether jobs of a strict group run on its node.
+    /// Records whether jobs of a strict group run on its node.
     pub(super) fn set_taken(&mut self, id: GroupId) {
         let strict = self.groups.get(&id).filter(|group| group.mode == GroupMode::Strict);
         let Some(node) = strict.and_then(|group| group.node) else { return };
@@ -79,7 +80,7 @@ impl Pool {
         }
     }
 
-    /// Unbinds a group whose time has come.
+    /// Unbinds a group that is due.
     pub(super) fn unbind_group(&mut self, id: GroupId, now: Millis) -> Option<Decision> {
         let group = *self.groups.get(&id)?;
         let node = group.node?;
@@ -91,7 +92,7 @@ impl Pool {
         (group.mode == GroupMode::Strict).then_some(Decision::Unbind { group: id, node })
     }
 
-    /// Notes that a node got its first worker or lost its last one.
+    /// Records that a node got its first worker or lost its last one.
     pub(super) fn node_changed(&mut self, node: NodeId, now: Millis) {
         let lost = (!self.fleet.nodes.contains_key(&node)).then_some(now);
         let groups: Vec<GroupId> = match self.held.get(&node) {

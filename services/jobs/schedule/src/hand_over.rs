@@ -1,8 +1,8 @@
-//! Nodes of strict groups that go from one group to the next.
+//! Hand-over of nodes from one strict group to the next.
 //!
-//! A node on which no job of its group runs is free for all. Where a group always has a job that runs, another one would wait
-//! until the last of its jobs has ended. So a group whose turn comes later yields: none of its jobs starts on its node until those
-//! that run have ended, and the other group has got it.
+//! A node on which no job of its group runs is free for all. If a group always has a running job, another
+//! group would wait until the last of its jobs has ended. So a group with a later turn yields: none of its
+//! jobs starts on its node until the running ones have ended and the other group has the node.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,12 +20,12 @@ const MOST: usize = 8;
 /// The place of a job in the order of starts.
 type Order = (Level, Rank, TenantId, Turn);
 
-/// Nodes of strict groups, as they will be.
+/// The future nodes of strict groups.
 #[derive(Debug, Default)]
 struct Nodes {
-    /// Those whose groups yield.
+    /// Nodes whose groups yield.
     chosen: BTreeSet<NodeId>,
-    /// How many each tenant has.
+    /// Number of nodes of each tenant.
     of_tenants: BTreeMap<TenantId, u64>,
 }
 
@@ -42,7 +42,7 @@ impl Pool {
         self.yielding = chosen;
     }
 
-    /// The nodes that groups without one are to get next.
+    /// Returns the nodes to give to groups without one.
     fn to_yield(&self, now: Millis) -> BTreeSet<NodeId> {
         let waiting = self.groups_without_node();
         let mut nodes = Nodes::default();
@@ -107,7 +107,7 @@ impl Pool {
         due.min_by_key(key).copied()
     }
 
-    /// Whether a node has enough workers for a job, whatever runs there.
+    /// Whether a node has enough workers for a job, regardless of running jobs.
     fn fits_on(&self, shape: &Shape, node: NodeId) -> bool {
         let Some(fleet) = self.fleet.nodes.get(&node) else { return false };
         let ready = |spec| {
@@ -121,8 +121,9 @@ impl Pool {
         shape.specs.iter().any(|spec| ready(*spec) >= shape.gang as usize)
     }
 
-    /// Whether a group has to yield to a job of another one: that goes before all that the group has waiting. It keeps its node
-    /// for a quantum, except from a higher level. Of different tenants, the one with fewer nodes for its weight gets one.
+    /// Whether a group has to yield to a job of another one: that job must come before all waiting jobs of
+    /// the group. It keeps its node for a quantum, except from a higher level. Of different tenants, the one
+    /// with fewer nodes for its weight gets one.
     fn has_to_yield(&self, holder: GroupId, order: Order, nodes: &Nodes, now: Millis) -> bool {
         let (Some(group), Some(members)) = (self.groups.get(&holder), self.members.get(&holder)) else {
             return false;
@@ -151,7 +152,7 @@ impl Pool {
         (count(taker) + 1) * weight(giver) <= count(giver) * weight(taker)
     }
 
-    /// The workers of a node that run jobs of its group, with the shapes of these.
+    /// The workers of a node that run jobs of its group, with the shapes of these jobs.
     fn of_group(&self, node: NodeId) -> impl Iterator<Item = (&Worker, &Shape)> {
         let group = self.held.get(&node).copied();
         let workers = self.fleet.nodes.get(&node).into_iter().flat_map(|fleet| &fleet.workers);
@@ -167,12 +168,12 @@ impl Pool {
         self.of_group(node).map(|(_, shape)| shape.tenant).next()
     }
 
-    /// When the jobs of the group of a node have ended that run there, by their p90.
+    /// When the running jobs of a node's group have ended, by their p90.
     fn runs_until(&self, node: NodeId) -> Option<Millis> {
         self.of_group(node).map(|(worker, _)| worker.busy_until).max()
     }
 
-    /// When a node is left by its group; none while that has more jobs, whose turn comes first.
+    /// When a node's group leaves it; none while the group has more jobs with an earlier turn.
     pub(super) fn left_at(&self, node: NodeId) -> Option<Millis> {
         let group = self.held.get(&node)?;
         let has_more = self.members.get(group).is_some_and(|members| !members.queued.is_empty());

@@ -1,4 +1,4 @@
-//! Tenants whose jobs may not run: what waits is in no queue, and what runs leaves.
+//! Tenants whose jobs may not run: waiting jobs are in no queue, and running ones leave.
 
 use super::{
     Millis,
@@ -14,7 +14,7 @@ impl Pool {
         self.holds.contains_key(&tenant)
     }
 
-    /// Whether what runs of a tenant has to leave.
+    /// Whether running jobs of a tenant have to leave.
     pub(super) fn is_stopped(&self, tenant: TenantId) -> bool {
         self.hold_of(tenant).is_some_and(|hold| hold != Hold::AllowanceExpired)
     }
@@ -47,7 +47,7 @@ impl Pool {
         };
         let runs = |entry: &Entry| matches!(entry.state, State::Running(_));
         if hold.is_none() && !entries.is_empty() && !entries.iter().any(runs) {
-            // as after any other pause
+            // like after any other pause
             self.lift(id, now);
         }
         entries.into_iter().for_each(|entry| self.insert_entry(entry));

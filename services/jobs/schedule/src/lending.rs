@@ -1,4 +1,4 @@
-//! How many units the pool asks the stock for, and which it gives back.
+//! The number of units to borrow from the stock, and the units to return.
 
 use super::{
     Millis,
@@ -11,8 +11,8 @@ use super::{
 const FRESH: Millis = 30_000;
 
 impl Pool {
-    /// Asks for units while more waits than the workers finish in the target time, and returns those without work. What
-    /// the stock holds back is never asked for.
+    /// Asks for units while the workers cannot finish the waiting jobs in the target time, and returns units
+    /// without work. Units that the stock holds back are never asked for.
     pub(super) fn lend(&mut self, now: Millis, decisions: &mut Vec<Decision>) {
         let specs: Vec<SpecId> = self.settings.specs.keys().copied().collect();
         for id in specs {
@@ -36,8 +36,8 @@ impl Pool {
         }
     }
 
-    /// Returns workers that have no job, before they get one, as many as the stock wants back: the first that end their
-    /// jobs.
+    /// Returns workers without a job, before they get one, as many as the stock wants back: the first ones to
+    /// finish.
     pub(super) fn return_wanted(&mut self, decisions: &mut Vec<Decision>) {
         let mut wanted = std::mem::take(&mut self.wanted_back);
         for WantedBack { units, workers } in &mut wanted {
@@ -56,7 +56,7 @@ impl Pool {
         self.wanted_back = wanted;
     }
 
-    /// Units that are busy or that would finish what waits in the target time.
+    /// Busy units, and those that would finish the waiting jobs in the target time.
     #[must_use]
     pub fn wanted(&self, spec: SpecId) -> u32 {
         let busy = self.fleet.specs.get(&spec).map_or(0, |fleet| fleet.busy.len() as u64);

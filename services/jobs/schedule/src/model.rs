@@ -42,7 +42,7 @@ ids! {
     GroupId;
 }
 
-/// The level of a job. Levels go before everything else except a guarantee.
+/// The level of a job. It comes before everything else except a guarantee.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
     /// Limited by the tenant's allowance; above it, ordinary.
@@ -67,7 +67,7 @@ pub struct Shape {
     pub level: Level,
     /// Accepted GPU specifications, in order of preference.
     pub specs: Vec<SpecId>,
-    /// What the worker must have loaded; `None` for a job with a container of its own.
+    /// The model that the worker must have loaded; `None` for a job with a container of its own.
     pub model: Option<ModelId>,
     /// Duration of loading it.
     pub load: Millis,
@@ -127,7 +127,7 @@ pub struct Attempt {
     pub started: Millis,
     /// Time until the model is loaded, 0 if it was.
     pub loading: Millis,
-    /// Work done until then is kept by a preemption; at first the start.
+    /// Time up to which a preemption keeps the work; at first the start.
     pub checkpoint: Millis,
     pub slice: Slice,
     /// It was told to leave, and has not ended yet.
@@ -143,7 +143,7 @@ pub struct Slice {
     pub charge: u128,
 }
 
-/// Who pays for a unit.
+/// How the pool got a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tenure {
     /// Claimed by the pool.
@@ -172,7 +172,7 @@ pub struct Worker {
     pub spec: SpecId,
     pub tenure: Tenure,
     pub state: WorkerState,
-    /// What it has loaded.
+    /// The loaded model.
     pub model: Option<ModelId>,
     /// Until then jobs of the loaded model go first on this worker.
     pub quantum_end: Millis,
@@ -212,7 +212,7 @@ impl Worker {
 /// The share of a tenant in a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
-    /// Proportion of what is not guaranteed, in thousandths; at least 1.
+    /// Proportion of the units that are not guaranteed, in thousandths; at least 1.
     pub weight: u32,
     /// Units that the tenant gets back within 30 s and a job's p90 when it needs them.
     pub guarantee: u32,
@@ -255,7 +255,7 @@ pub struct Group {
     pub node: Option<NodeId>,
     /// When it got its node.
     pub bound: Millis,
-    /// None of its jobs starts, so that another strict group gets the node when those that run have ended.
+    /// None of its jobs starts, so that another strict group gets the node when the running ones have ended.
     pub yields: bool,
     /// Since when it has no open job.
     pub idle_since: Option<Millis>,
@@ -267,7 +267,7 @@ pub struct Group {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reservation {
     pub granted: Millis,
-    /// When the p90 ends of running jobs give room.
+    /// When enough running jobs have ended, by their p90.
     pub at: Millis,
     pub spec: SpecId,
     pub workers: Vec<WorkerId>,
@@ -309,7 +309,7 @@ impl Default for Spec {
 pub struct Settings {
     /// How long a worker keeps serving a loaded model.
     pub quantum: Millis,
-    /// And at least for this multiple of the load time.
+    /// And at least this multiple of the load time.
     pub quantum_loads: u64,
     /// The pool asks for units until the queue takes about this long.
     pub target_wait: Millis,

@@ -28,7 +28,7 @@ const URGENT_IN_A_ROW: u8 = 4;
 /// The classes of jobs, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Pass {
-    /// Within a guarantee, not background, and has waited for 30 s.
+    /// Within a guarantee, not background, and waiting for 30 s.
     Owed,
     /// Urgent within the allowance.
     Urgent,
@@ -49,7 +49,7 @@ impl Pass {
     }
 }
 
-/// The next job, and why.
+/// The next job, and the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Next {
     pub(super) turn: Turn,
@@ -61,7 +61,7 @@ pub(super) struct Next {
 type Keyed<'a> = (&'a QueueKey, &'a Queue);
 
 impl Pool {
-    /// The queues of a pass whose jobs have room.
+    /// The queues of a pass with jobs for which there are enough idle workers.
     pub(super) fn with_room(&self, spec: SpecId, model: Option<ModelId>, pass: Pass) -> Vec<Keyed<'_>> {
         let mut found = Vec::new();
         for level in pass.levels() {
@@ -111,7 +111,8 @@ impl Pool {
         }
     }
 
-    /// Whether the rules of a pass admit jobs of a queue for a tenant. Within a round, what is not admitted stays so.
+    /// Whether the rules of a pass admit jobs of a queue for a tenant. A job that is not admitted is not
+    /// admitted later in the round.
     pub(super) fn admits(pass: Pass, key: &QueueKey, account: &Account) -> bool {
         let (share, gang) = (account.share(), key.need.gang);
         if !account.has_limit_for(gang) {
@@ -139,7 +140,7 @@ impl Pool {
         }
     }
 
-    /// The first job of a tenant in queues that a pass admits and that is not to be left out.
+    /// The first job of a tenant in queues that a pass admits, except jobs to skip.
     pub(super) fn first_of(
         &self,
         pass: Pass,
@@ -199,8 +200,8 @@ impl Pool {
         Some(Next { turn, switches: true })
     }
 
-    /// The next job while it is the turn of a pass: of the ordinary one after some urgent jobs in a row, if that is another tenant's.
-    /// Returns also its pass.
+    /// The next job at the turn of a pass: after some urgent jobs in a row, an ordinary job of another
+    /// tenant. Also returns its pass.
     pub(super) fn next_in_turn(
         &self,
         pass: Pass,
@@ -237,8 +238,8 @@ impl Pool {
         }
     }
 
-    /// Of the jobs of tenants within one quantum of the fairest, the one whose model has most age waiting for each worker
-    /// that serves it.
+    /// Of the jobs of tenants within one quantum of the fairest, the one whose model has the highest total
+    /// age of waiting jobs per worker that serves it.
     fn by_age(
         &self,
         pass: Pass,
@@ -260,7 +261,7 @@ impl Pool {
             let mut first = None;
             for (_, queue) in queues.iter().filter(|(key, _)| Self::admits(pass, key, account)) {
                 for turn in queue.get(&tenant).into_iter().flatten() {
-                    // a tenant's own priorities are not given up for a model
+                    // a tenant's own priorities come before models
                     let after = *first.get_or_insert(turn.after);
                     if turn.after > after || jobs >= COMPARED_JOBS {
                         break;
@@ -305,7 +306,7 @@ impl Pool {
         self.jobs.get(&job).map(|entry| entry.job.shape.as_ref())
     }
 
-    /// The node that a group's jobs are tried on first.
+    /// The node on which a group's jobs are tried first.
     pub(super) fn preferred_node(&self, shape: &Shape) -> Option<super::NodeId> {
         match shape.group {
             Some((group, GroupMode::Prefer)) => self.groups.get(&group)?.node,

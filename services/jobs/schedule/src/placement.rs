@@ -7,7 +7,7 @@ use super::{
     queue::{Need, Place},
 };
 
-/// Idle workers that are compared to find one whose model is not wanted.
+/// Idle workers that are compared to find one whose model is not needed.
 const COMPARED: usize = 16;
 
 impl Pool {
@@ -35,7 +35,7 @@ impl Pool {
         })
     }
 
-    /// Whether enough workers are idle, whatever is reserved.
+    /// Whether enough workers are idle, regardless of reservations.
     pub(super) fn has_room(&self, spec: SpecId, need: Need) -> bool {
         let yields = matches!(need.place, Place::Node(node) if self.yielding.contains(&node));
         !yields && self.fleet.has_room(spec, need, &self.taken)
@@ -120,7 +120,7 @@ impl Pool {
         (workers.len() == gang).then_some(workers)
     }
 
-    /// Whether a worker suits a job, whatever runs on it and is reserved.
+    /// Whether a worker suits a job, regardless of running jobs and reservations.
     pub(super) fn suits(&self, need: Need, worker: &Worker) -> bool {
         let place = match need.place {
             Place::Any => true,
@@ -130,8 +130,8 @@ impl Pool {
         place && (!need.firm_only || worker.tenure == Tenure::Firm)
     }
 
-    /// Whether a job may start on an idle worker. A worker that is reserved for another job may be used by one that ends
-    /// before the reservation, by its p90.
+    /// Whether a job may start on an idle worker. A worker that is reserved for another job may be used by a
+    /// job that ends before the reservation, by its p90.
     fn may_use(&self, job: JobId, shape: &Shape, need: Need, worker: &Worker, now: Millis) -> bool {
         if !worker.is_free() || !self.suits(need, worker) {
             return false;

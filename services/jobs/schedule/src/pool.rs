@@ -1,4 +1,4 @@
-//! The state of a pool: facts, and indexes that follow from them.
+//! The state of a pool: facts, and indexes derived from them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,12 +18,12 @@ use super::{
 
 /// A background job becomes ordinary when it has waited for this time.
 const PROMOTE: Millis = 6 * 3_600_000;
-/// A strict group keeps its node for this time after its last job, unless another one needs it.
+/// A strict group keeps its node for this time after its last job, unless another group needs it.
 pub(super) const GROUP_IDLE: Millis = 10 * 60_000;
 /// A strict group leaves a node that has had no workers for this time.
 pub(super) const GROUP_LOST: Millis = 60_000;
 
-/// The facts of a pool: rows of the database, without values that follow from them.
+/// The facts of a pool: rows of the database, without derived values.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Snapshot {
     pub settings: Settings,
@@ -40,11 +40,11 @@ pub struct Snapshot {
     pub urgent_in_a_row: BTreeMap<SpecId, u8>,
     /// The epoch of all charges.
     pub epoch: u64,
-    /// What the stock wants back.
+    /// The units that the stock wants back.
     pub wanted_back: Vec<WantedBack>,
 }
 
-/// What happens by itself at a time.
+/// Something that is due at a time without an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Timer {
     Release(JobId),
@@ -69,21 +69,22 @@ pub struct Pool {
     pub(super) urgent_in_a_row: BTreeMap<SpecId, u8>,
     pub(super) epoch: u64,
     pub(super) wanted_back: Vec<WantedBack>,
-    // what follows from the above
+    // derived from the above
     pub(super) queues: Queues,
     pub(super) fleet: Fleet,
     pub(super) order: BTreeSet<(Rank, TenantId)>,
     pub(super) timers: BTreeSet<(Millis, Timer)>,
     /// Open jobs, and shapes with queued jobs, of each group.
     pub(super) members: BTreeMap<GroupId, Members>,
-    /// Nodes of strict groups. One on which none of the group's jobs runs goes to the next strict group that needs one.
+    /// Nodes of strict groups. A node without running jobs of its group goes to the next strict group that
+    /// needs one.
     pub(super) held: BTreeMap<NodeId, GroupId>,
     /// The part of these on which jobs of the group run.
     pub(super) taken: BTreeSet<NodeId>,
     /// The part of these with groups that yield.
     pub(super) yielding: BTreeSet<NodeId>,
     pub(super) reserved: BTreeMap<WorkerId, JobId>,
-    /// Running jobs of tenants that are stopped, which were not told to leave.
+    /// Running jobs of stopped tenants that were not told to leave yet.
     pub(super) to_stop: BTreeSet<JobId>,
 }
 
@@ -96,7 +97,7 @@ pub(super) struct Members {
 }
 
 impl Pool {
-    /// The pool of a snapshot. Equal to the pool that was kept by events.
+    /// Restores the pool of a snapshot. Equal to the pool that was kept by events.
     #[must_use]
     pub fn restore(snapshot: Snapshot) -> Self {
         let mut pool = Self {
@@ -333,7 +334,7 @@ impl Pool {
         }
     }
 
-    /// Brings time forward. Events and rounds must not go back in time.
+    /// Advances the time. Events and rounds must not go back in time.
     pub(super) fn advance(&mut self, now: Millis) {
         if account::epoch(now) > self.epoch {
             self.advance_epoch(now);

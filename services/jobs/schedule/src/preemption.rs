@@ -1,8 +1,8 @@
 //! Preemption: for guarantees and for urgent jobs, never in a circle.
 //!
-//! A tenant within its guarantee is never a victim; a level takes only from its own or a lower one; and where shares
-//! decide, the taker with the new job stays below the giver without the lost one. So no two tenants take from each other
-//! in turn. A job is preempted three times at most.
+//! A tenant within its guarantee is never a victim; a level preempts only its own or a lower one; and where
+//! shares decide, the preempting tenant with the new job stays below the victim's tenant without the lost
+//! one. So no two tenants preempt each other in turn. A job is preempted at most three times.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -27,7 +27,7 @@ const SAFE: Millis = 60_000;
 const MOST: u8 = 3;
 /// Jobs for which others are preempted in a round, for each specification and cause.
 const TAKERS: usize = 4;
-/// Jobs of a shape that are looked at: those that have nominations, and the next ones.
+/// Jobs of a shape that are considered: those that have nominations, and the next ones.
 const MOST_OF_A_SHAPE: usize = 64;
 
 /// A running job that may have to leave.
@@ -94,7 +94,7 @@ impl Pool {
                 };
                 for level in pass.levels() {
                     consider(&self.queues.unbound(*spec, None, *level).collect::<Vec<_>>());
-                    // the queue of a node has the jobs of one group
+                    // the queue of a node contains the jobs of one group
                     self.queues.bound(*spec, None, *level, None).for_each(|queue| consider(&[queue]));
                 }
             }
@@ -116,7 +116,8 @@ impl Pool {
         shapes.flat_map(|shape| self.queues.jobs(shape).take(MOST_OF_A_SHAPE)).map(|turn| turn.job)
     }
 
-    /// The victims with the least loss whose workers, with idle ones, are enough for a job; and these workers.
+    /// The victims with the least loss whose workers, together with idle ones, are enough for a job; and
+    /// these workers.
     fn cheapest(
         &self,
         job: JobId,
@@ -185,7 +186,7 @@ impl Pool {
         best.map(|(_, victims, workers)| (victims, workers))
     }
 
-    /// Running jobs of a specification that may have to leave, the cheapest loss of the lowest level first.
+    /// Running jobs of a specification that may have to leave, the lowest level with the least loss first.
     fn victims(&self, spec: SpecId, now: Millis) -> Vec<Victim> {
         let Some(fleet) = self.fleet.specs.get(&spec) else { return Vec::new() };
         let jobs: BTreeSet<JobId> = fleet
@@ -219,7 +220,7 @@ impl Pool {
         Some(Victim { job: id, tenant: shape.tenant, level: shape.level, units, loss })
     }
 
-    /// Whether a job may preempt another, if this number of units is already taken from the other's tenant.
+    /// Whether a job may preempt another, if this number of units was already taken from the other's tenant.
     fn may_take(&self, taker: &Shape, cause: Cause, victim: &Victim, given: u32) -> bool {
         let (Some(to), Some(from)) = (self.accounts.get(&taker.tenant), self.accounts.get(&victim.tenant))
         else {
@@ -252,7 +253,7 @@ impl Pool {
         }
     }
 
-    /// Units that jobs of a tenant get from preemptions that are on their way.
+    /// Units that jobs of a tenant will get from preemptions in progress.
     fn coming(&self, tenant: TenantId) -> u32 {
         let nominated = self.fleet.nominated.iter();
         let own =
@@ -268,7 +269,7 @@ impl Pool {
         }
     }
 
-    /// Jobs of a lower level that run longer than their p90 on workers reserved for a gang leave.
+    /// Preempts jobs of a lower level that run longer than their p90 on workers reserved for a gang.
     fn preempt_overruns(&mut self, now: Millis, decisions: &mut Vec<Decision>) {
         let overdue: Vec<(JobId, JobId)> = self
             .reserved

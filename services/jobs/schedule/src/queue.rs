@@ -1,4 +1,4 @@
-//! What waits, by what it needs: a worker that becomes free reads only the queues whose jobs fit it.
+//! Waiting jobs, by their needs: a worker that becomes free reads only the queues whose jobs fit it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,7 +17,7 @@ pub(super) struct Turn {
     pub(super) after: u8,
     pub(super) submitted: Millis,
     pub(super) job: JobId,
-    /// Follows from the job, and so does not change the order.
+    /// Derived from the job, and so without effect on the order.
     pub(super) model: Option<ModelId>,
 }
 
@@ -41,7 +41,7 @@ pub(super) enum Place {
     Node(NodeId),
 }
 
-/// What a queue's jobs need.
+/// The needs of a queue's jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Need {
     pub(super) place: Place,
@@ -75,7 +75,7 @@ impl QueueKey {
 /// For each tenant the first job of each of its shapes.
 pub(super) type Queue = BTreeMap<TenantId, BTreeSet<Turn>>;
 
-/// How much waits for a model.
+/// The jobs that wait for a model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Demand {
     pub(super) jobs: u64,
@@ -95,7 +95,7 @@ pub(super) struct Queues {
     shapes: BTreeMap<Arc<Shape>, BTreeSet<Turn>>,
     queues: BTreeMap<QueueKey, Queue>,
     demand: BTreeMap<ModelId, Demand>,
-    /// Median time of all that waits, by first accepted specification, in unit milliseconds.
+    /// Median time of all waiting jobs, by first accepted specification, in unit milliseconds.
     work: BTreeMap<SpecId, u64>,
 }
 
@@ -186,7 +186,7 @@ impl Queues {
         }
     }
 
-    /// The queues for a specification, model and level whose jobs are bound to no node.
+    /// The queues for a specification, model and level whose jobs are not bound to a node.
     pub(super) fn unbound(
         &self,
         spec: SpecId,

@@ -13,7 +13,7 @@ use super::{
 
 /// Most reservations at a time, one for a tenant.
 const RESERVATIONS: usize = 8;
-/// A job that has waited for this time gets a reservation whatever its tenant has used.
+/// A job that has waited for this time gets a reservation, regardless of its tenant's use.
 const OLD: Millis = 2 * 3_600_000;
 /// A reservation that moves by less is not reported.
 const NOTICEABLE: Millis = 1_000;
@@ -60,13 +60,13 @@ impl Pool {
         self.reservations.insert(job, Reservation { granted: before.granted, at, spec, workers, slips });
     }
 
-    /// Whether the limits of its tenant allow a job that waits to start, and others were not preempted for it.
+    /// Whether the limits of its tenant allow a waiting job to start, and others were not preempted for it.
     fn may_reserve(&self, job: JobId) -> bool {
         self.waited(job, 0).is_some() && !self.fleet.nominated.contains_key(&job) && self.is_within_limit(job)
     }
 
-    /// The next gang without room: old ones first, then in the order of starts. Its tenant must be within a quantum of the
-    /// fairest, so that a reservation is a turn, too.
+    /// The next gang without enough idle workers: old ones first, then in the order of starts. Its tenant
+    /// must be within a quantum of the fairest, so that reservations follow the fair order, too.
     fn next_gang(&self, now: Millis) -> Option<JobId> {
         let tenants: BTreeSet<_> = self
             .reservations
@@ -120,7 +120,7 @@ impl Pool {
         all.filter(|(key, _)| key.need.gang > 1).collect()
     }
 
-    /// The workers on which a job can start first, and when by the p90 ends of what runs there.
+    /// The workers on which a job can start first, and the time, by the p90 ends of running jobs.
     fn earliest(&self, job: JobId, now: Millis) -> Option<(SpecId, Millis, Vec<WorkerId>)> {
         let shape = self.shape_of(job)?;
         let need = Need::of(shape, self.place(shape));
@@ -150,7 +150,8 @@ impl Pool {
         best.map(|(at, _, spec, workers)| (spec, at, workers))
     }
 
-    /// The node on which enough workers are idle first. Workers come in the order in which they become idle.
+    /// The node on which enough workers are idle first. The workers are in the order in which they become
+    /// idle.
     fn first_node(
         &self,
         workers: impl Iterator<Item = (Millis, WorkerId)>,

@@ -1,4 +1,4 @@
-//! One round: what is due, reservations, starts, preemptions, units to ask for.
+//! One round: due timers, reservations, starts, preemptions, units to ask for.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,8 @@ use super::{
 const BACKFILL: usize = 128;
 
 impl Pool {
-    /// Decides what follows from the events since the last round. Call it after events, and at [`Pool::next_wake`].
+    /// Returns the decisions after the events since the last round. Call it after events, and at
+    /// [`Pool::next_wake`].
     pub fn round(&mut self, now: Millis) -> Vec<Decision> {
         self.advance(now);
         let mut decisions = Vec::new();
@@ -83,7 +84,8 @@ impl Pool {
         }
     }
 
-    /// Starts jobs for which others were preempted. A tenant that has reached its limit meanwhile gives up what it was to get.
+    /// Starts jobs for which others were preempted. A tenant that has reached its limit meanwhile gives up
+    /// its nominations.
     fn start_nominated(&mut self, now: Millis, decisions: &mut Vec<Decision>) {
         let nominated: Vec<(JobId, Vec<WorkerId>)> = self
             .fleet
@@ -111,7 +113,7 @@ impl Pool {
         }
     }
 
-    /// Lets workers in their quantum serve the model that they have loaded, unless a higher class waits.
+    /// Lets workers in their quantum serve their loaded model, unless a higher class waits.
     fn serve_quanta(&mut self, spec: SpecId, now: Millis, decisions: &mut Vec<Decision>) {
         let Some(fleet) = self.fleet.specs.get(&spec) else { return };
         let in_quantum =
@@ -156,7 +158,7 @@ impl Pool {
         let mut left_out = BTreeSet::new();
         loop {
             let before = decisions.len();
-            // a class without jobs that fit stays so while others start
+            // a class without jobs that fit stays without them while others start
             for pass in Pass::ALL {
                 self.serve(pass, spec, &mut left_out, now, decisions);
             }
@@ -229,7 +231,7 @@ impl Pool {
         decisions.push(Decision::Start { job: id, workers, load, rule });
     }
 
-    /// Gives a worker a job; returns whether it has to load the model.
+    /// Assigns a job to a worker; returns whether it has to load the model.
     fn occupy(&mut self, id: WorkerId, job: JobId, shape: &Shape, now: Millis) -> bool {
         let quantum = self.settings.quantum.max(self.settings.quantum_loads * shape.load);
         let mut load = false;
@@ -247,7 +249,7 @@ impl Pool {
         load
     }
 
-    /// Lets all use workers again that were kept for a job.
+    /// Releases workers that were kept for a job.
     pub(super) fn clear_nominations(&mut self, job: JobId) {
         for worker in self.fleet.nominated.get(&job).cloned().unwrap_or_default() {
             self.change_worker(worker, |worker| worker.nominated = None);

@@ -1,4 +1,4 @@
-//! Weighted fair share: who is next, and what is charged.
+//! Weighted fair share: the order of tenants, and charges.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::{
 };
 
 impl Pool {
-    /// What a tenant uses.
+    /// The use of a tenant.
     #[must_use]
     pub fn used_by(&self, id: TenantId) -> Used {
         let used =
@@ -47,9 +47,9 @@ impl Pool {
         result
     }
 
-    /// A tenant that comes back after a pause has no credit for it: it starts level with the least of those who compete.
-    /// Otherwise it would get all units that become free until it has caught up. What that one is charged for time to come does not
-    /// count: it is refunded when its jobs end earlier, and then they would all go first.
+    /// A tenant that returns after a pause gets no credit for it: it starts at the lowest use among the
+    /// competing tenants. Otherwise it would get all units that become free until it has caught up. Charges
+    /// of that tenant for future time do not count: they are refunded when its jobs end earlier.
     pub(super) fn lift(&mut self, id: TenantId, now: Millis) {
         let least = self.order.iter().find_map(|(rank, id)| match rank {
             Rank::Borrowing(_) => self.accounts.get(id),
@@ -68,7 +68,7 @@ impl Pool {
         });
     }
 
-    /// The charge of units for a time, of which those within the guarantee are free, in the scale of now.
+    /// The charge of units for a time, in the scale of now. Units within the guarantee are free.
     pub(super) fn charge(&mut self, id: TenantId, units: u32, price: u32, time: Millis, now: Millis) -> u128 {
         self.change_account(id, |account| {
             let borrowed = u128::from(account.borrowed(units));

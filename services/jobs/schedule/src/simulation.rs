@@ -1,4 +1,4 @@
-//! Runs a pool forward: forecasts, tests and benchmarks give durations and arrivals.
+//! Runs a pool forward, with durations and arrivals from forecasts, tests and benchmarks.
 
 use std::{
     cmp::Reverse,
@@ -34,7 +34,7 @@ enum Why {
 pub struct Simulation<D> {
     pub pool: Pool,
     pub now: Millis,
-    /// The ends of attempts: time, job and when it was started, which tells attempts of a job apart.
+    /// The ends of attempts: time, job and when it was started, which distinguishes attempts of a job.
     ends: BinaryHeap<Reverse<(Millis, JobId, Millis, Why)>>,
     started: BTreeMap<JobId, Millis>,
     /// How long a job takes without loading. An attempt after a preemption takes as long again.
@@ -43,7 +43,7 @@ pub struct Simulation<D> {
 
 /// Time in which an attempt leaves its workers.
 const LEAVE: Millis = 1_000;
-/// Durations that are drawn for an attempt that runs already.
+/// Number of durations drawn for a running attempt.
 const DRAWS: usize = 8;
 
 impl<D: FnMut(&Job) -> Millis> Simulation<D> {
@@ -53,7 +53,7 @@ impl<D: FnMut(&Job) -> Millis> Simulation<D> {
         let mut started = BTreeMap::new();
         for entry in pool.jobs.values() {
             if let State::Running(attempt) = &entry.state {
-                // of what is drawn, only durations that have not passed yet are possible
+                // only drawn durations that have not passed yet are possible
                 let begin = attempt.started + attempt.loading;
                 let end = (0..DRAWS).map(|_| begin + duration(&entry.job)).find(|end| *end > now);
                 let end = if attempt.leaving { now + LEAVE } else { end.unwrap_or(now + 1) };
@@ -70,19 +70,19 @@ impl<D: FnMut(&Job) -> Millis> Simulation<D> {
         Self { pool, now, ends, started, duration }
     }
 
-    /// The next time at which something happens by itself.
+    /// The next time at which something happens without an event.
     #[must_use]
     pub fn next(&self) -> Option<Millis> {
         let end = self.ends.peek().map(|Reverse((at, ..))| *at);
         end.into_iter().chain(self.pool.next_wake(self.now)).min()
     }
 
-    /// Applies an event now. Events that do not fit are left out.
+    /// Applies an event now. Events that do not fit are skipped.
     pub fn apply(&mut self, event: Event) -> bool {
         self.pool.apply(event, self.now).is_ok()
     }
 
-    /// Brings the time to `now`, ends what ends then, and runs a round.
+    /// Advances the time to `now`, ends the attempts that are due, and runs a round.
     pub fn step(&mut self, now: Millis) -> Vec<Step> {
         self.now = now;
         let mut steps = Vec::new();

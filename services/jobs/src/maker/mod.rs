@@ -1,4 +1,5 @@
-//! What ends with its maker: credentials for the message broker, and webhooks. libs/auth finds out whose rights have ended.
+//! What ends with its maker: credentials for the message broker, and webhooks. libs/auth finds the makers
+//! that have lost their rights.
 
 mod store;
 

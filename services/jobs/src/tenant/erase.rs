@@ -1,23 +1,23 @@
-//! SQL of the end of a tenant: what this service has of it is deleted. What stays is listed, with the reasons, in
-//! `tests/isolation/tests/it/tenant_end.rs`.
+//! SQL of the end of a tenant: deletes what this service has of it. The data that is kept is listed, with the
+//! reasons, in `tests/isolation/tests/it/tenant_end.rs`.
 
 use ids::TenantId;
 use sqlx::PgConnection;
 
-/// What is left to be deleted.
+/// The number of objects left to delete.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Left {
     pub(super) jobs: i64,
-    /// Folders of results, which the worker of outputs deletes with their rows.
+    /// Folders of results, which the task of outputs deletes with their rows.
     pub(super) outputs: i64,
-    /// The same of uploads.
+    /// Folders of uploads, likewise.
     pub(super) uploads: i64,
     /// Credentials whose connections are being closed.
     pub(super) mq_credentials: i64,
 }
 
-/// Deletes what the tenant has; of jobs, which have ended, at most `most` at a time. `closes_connections` says whether those of
-/// credentials are closed, which need their rows until then.
+/// Deletes what the tenant has, at most `most` ended jobs at a time. `closes_connections`: whether
+/// connections of credentials are being closed, for which their rows are kept until then.
 pub(super) async fn erase(
     conn: &mut PgConnection,
     tenant: TenantId,

@@ -51,7 +51,7 @@ async fn put_tenant(
     if order.state == TenantState::Deleting {
         submission::cancel_open(&mut tx, id, BATCH).await?;
         left.jobs = job::count_open(&mut tx, id, u32::MAX).await?.into();
-        // until then the deletion can be taken back
+        // until then the deletion can be cancelled
         if order.delete_storages {
             webhook::delete_of_tenant(&mut tx, id).await?;
             share::delete_of_tenant(&mut tx, id).await?;

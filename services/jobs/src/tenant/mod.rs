@@ -1,4 +1,4 @@
-//! Tenants that are suspended or deleted: what that means for their jobs. The identity service decides it.
+//! Effects of the suspension or deletion of a tenant on its jobs. The identity service decides it.
 
 mod erase;
 mod http;

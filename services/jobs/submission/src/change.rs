@@ -40,15 +40,16 @@ const DEFAULT_PRIORITY: u8 = 5;
 /// Furthest deadline.
 const MAX_DEADLINE: SignedDuration = SignedDuration::from_hours(30 * 24);
 
-/// What a submission has led to.
+/// The result of a submission.
 #[derive(Debug, Clone)]
 pub enum Submitted {
     New(Box<Job>),
-    /// A job had its request number, and the same content.
+    /// A job already has its request number and the same content.
     Known(JobId),
 }
 
-/// Submits jobs, each by itself. Returns the job or the refusal of each; for a repetition of a request number the job that has it.
+/// Submits jobs independently. Returns the job or the refusal of each; for a repeated request number, the job
+/// that has it.
 pub(super) async fn submit_each(
     conn: &mut PgConnection,
     open: &OpenJobs,
@@ -73,7 +74,7 @@ pub(super) async fn submit_each(
     Ok(results.into_iter().map(|result| result.map_err(Problem::from).and_then(job)).collect())
 }
 
-/// Submits jobs, each by itself. Returns one result for each.
+/// Submits jobs independently. Returns one result for each.
 ///
 /// # Errors
 /// If the tenant cannot submit any.
@@ -109,7 +110,7 @@ pub async fn submit_all(
     for checked in checked {
         let result = checked.and_then(|(submission, pool)| {
             let id = submission.id;
-            // a repetition may come when the deadline is over, and its inputs are gone
+            // a repetition may come after the deadline, when its inputs are gone
             match numbers.get(&id) {
                 Some(Number::Same(job)) => return Ok(*job),
                 Some(Number::Other(job)) => return Err(Refused::ReqNoReused(*job)),
@@ -166,7 +167,7 @@ async fn check(
     Ok(Ok(pool))
 }
 
-/// A limit of the cost with which half of such jobs would be stopped, on any specification, as a refusal.
+/// The refusal of a cost limit at which half of such jobs would be stopped, on any specification.
 fn below_quote(pointer: &str, least: Amount, currency: &str) -> Refused {
     let least = least.0.normalize();
     let detail = format!(
@@ -175,13 +176,13 @@ fn below_quote(pointer: &str, least: Amount, currency: &str) -> Refused {
     Refused::invalid_field(pointer, detail)
 }
 
-/// What half of such jobs cost at most on the cheapest specification, with its currency.
+/// The maximum cost of half of such jobs on the cheapest specification, with its currency.
 type LeastCost = Option<(Amount, String)>;
 
-/// What decides about the pool of a job: its application, the name of the pool, and what a worker has to have.
+/// The criteria for the pool of a job: its application, the name of the pool, and the needed base model.
 type Wish = (String, Option<String>, Option<Needs>);
 
-/// The pools that run jobs of a tenant, and what jobs cost there, by level, workers and class.
+/// The pools that run jobs of a tenant, and their costs, by level, workers and class.
 struct Pools {
     owner: TenantId,
     known: HashMap<Wish, Choice>,
@@ -232,16 +233,16 @@ async fn least_cost(
     Ok(cost_range::least(&rates, run).map(|(amount, currency)| (amount, currency.to_owned())))
 }
 
-/// Which pool a job gets.
+/// The pool of a job.
 pub(super) enum Choice {
     Pool(ForJobs),
-    /// None runs the application.
+    /// No pool runs the application.
     None,
-    /// Those that run the application are known not to have the base model. They have these.
+    /// The pools that run the application are known to lack the base model. They have these models.
     Lacking(Needs, Vec<String>),
 }
 
-/// Looks for the pool of a job.
+/// Finds the pool of a job.
 pub(super) async fn choose(
     conn: &mut PgConnection,
     owner: TenantId,
@@ -285,7 +286,7 @@ impl Choice {
     }
 }
 
-/// Checks what does not depend on the time.
+/// Checks everything that does not depend on the time.
 pub(super) fn read(new: &NewJob) -> Result<Submission<'_>, Refused> {
     let method = Method::find(&new.application, &new.method).ok_or_else(|| {
         Refused::invalid_field(
@@ -297,7 +298,7 @@ pub(super) fn read(new: &NewJob) -> Result<Submission<'_>, Refused> {
     let mut checks = Checks::default();
     let priority = new.priority.unwrap_or(DEFAULT_PRIORITY);
     checks.within("/priority", priority, 0, 9);
-    // by message, too
+    // also for messages
     let group = new.group.as_deref().map(api::text::composed);
     if let Some(group) = &group {
         checks.display_name("/group", group, MAX_GROUP);
@@ -350,7 +351,7 @@ fn check_deadline(deadline: Option<Timestamp>, now: Timestamp) -> Result<(), Ref
     valid.then_some(()).ok_or_else(refused)
 }
 
-/// Changes a locked job that waits.
+/// Changes a locked waiting job.
 pub(super) async fn update(
     conn: &mut PgConnection,
     job: &Job,
@@ -378,7 +379,7 @@ pub(super) async fn update(
     Ok(())
 }
 
-/// Cancels a locked job: at once if it waits, else its worker is told.
+/// Cancels a locked job: at once if it waits; otherwise its worker is told to stop.
 pub(super) async fn cancel(conn: &mut PgConnection, job: &Job) -> Result<(), Problem> {
     let status = job.status.cancel().map_err(of_status)?;
     if status != job.status {

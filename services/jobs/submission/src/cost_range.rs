@@ -1,4 +1,4 @@
-//! What a job is expected to cost.
+//! The expected cost of a job.
 
 use jobs_core::cost::{Amount, Rate};
 use schedule::Estimate;

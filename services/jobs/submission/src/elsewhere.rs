@@ -1,4 +1,4 @@
-//! Where else a job that waits could run, when it would start there, and what it would cost.
+//! Other pools that could run a waiting job, when it would start there, and its cost.
 
 use api::Problem;
 use jiff::Timestamp;
@@ -11,7 +11,7 @@ use views::view::Found;
 
 use super::{Parts, cost_range::CostRange};
 
-/// Maximum number of pools that are looked at.
+/// Maximum number of pools that are considered.
 const MAX_POOLS: i64 = 4;
 
 /// Another way to run a job: with a higher level, or in another pool.

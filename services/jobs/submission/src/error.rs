@@ -14,13 +14,13 @@ pub enum Refused {
     /// No pool runs the application.
     #[error("no pool runs the application")]
     NoPool,
-    /// The tenant has this many jobs that have not ended, the most.
+    /// The tenant has reached its limit of open jobs, which is this.
     #[error("the tenant has {0} open jobs")]
     TooManyJobs(u32),
-    /// The request number is that of this job, which was submitted otherwise or deleted.
+    /// The request number belongs to this job, which was submitted with other content or was deleted.
     #[error("the request number is that of {0}")]
     ReqNoReused(JobId),
-    /// Inputs that do not exist, or have no content.
+    /// Inputs that do not exist or are empty.
     #[error(transparent)]
     InputMissing(#[from] InputMissing),
     /// No pool that runs such jobs has the checkpoint or base model; these are known.
@@ -29,7 +29,7 @@ pub enum Refused {
 }
 
 impl Refused {
-    /// One field of the request is not valid.
+    /// Returns the refusal of one invalid field.
     pub(super) fn invalid_field(pointer: &str, detail: impl Into<String>) -> Self {
         Self::Invalid(vec![FieldError { pointer: pointer.to_owned(), detail: detail.into() }])
     }
@@ -62,7 +62,7 @@ impl From<Refused> for Problem {
     }
 }
 
-/// Returns the problem of a status that is not changed.
+/// Returns the problem of an impossible change of a status.
 #[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
 pub(super) fn of_status(error: status::Error) -> Problem {
     match error {

@@ -1,6 +1,6 @@
-//! Submissions of one tenant that arrive together share a transaction: while one is open, the next ones gather. A submission that
-//! comes alone is carried out at once. So a tenant that submits many jobs one by one pays for a commit, and waits for the lock of
-//! its audit log, once for each group.
+//! Submissions of one tenant that arrive together share a transaction: while one is open, later submissions
+//! are collected. A single submission is carried out at once. So many submissions of a tenant need one
+//! commit, and one wait for the lock of its audit log, per group.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use super::{OpenJobs, change, reply::reply, request::NewJob};
 /// Maximum number of submissions of a transaction.
 const MAX_GROUP: usize = 100;
 
-/// Submissions of this replica, of which those of one tenant share transactions.
+/// Submissions of this replica. Those of one tenant share transactions.
 pub type Submissions = Batcher<Groups>;
 
 /// Carries out groups of submissions.
@@ -33,7 +33,7 @@ pub struct Groups {
 type Request = (IdempotencyKey, NewJob);
 
 impl Groups {
-    /// Gathers submissions, and carries them out.
+    /// Batches submissions, and carries them out.
     #[must_use]
     pub fn gathered(self) -> Submissions {
         Batcher::new(self, MAX_GROUP, 1)
@@ -66,7 +66,7 @@ pub(super) async fn submit(
     answered.unwrap_or_else(|| Err(Problem::internal("the submission has panicked")))
 }
 
-/// Submits the jobs together. If their transaction fails because of one of them, each by itself.
+/// Submits the jobs together. If their transaction fails because of one of them, submits each separately.
 async fn settle(parts: &Groups, tenant: TenantId, requests: &[Request]) -> Vec<Result<Reply, Problem>> {
     let problem = match together(parts, tenant, requests).await {
         Ok(outcomes) => return outcomes,

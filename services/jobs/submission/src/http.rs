@@ -150,7 +150,7 @@ async fn list_jobs(
     Ok(Json(CountedPage::new(views, total)))
 }
 
-/// Returns how far those of the jobs are that have an open attempt. Ends the transaction, as the cache is asked.
+/// Returns the progress of the jobs that have an open attempt. Ends the transaction, as the cache is queried.
 async fn latest_progress(
     parts: &Parts,
     mut tx: db::Tx,

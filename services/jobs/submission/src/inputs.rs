@@ -1,4 +1,4 @@
-//! Whether the uploads, results and models that a job names are there.
+//! Whether the uploads, results and models that a job names exist.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -13,7 +13,8 @@ use sqlx::PgConnection;
 
 use super::{error::Refused, request::NewJob};
 
-/// Notes which uploads that jobs name have their contents in the bucket. Before the transaction that submits the jobs.
+/// Records which uploads that jobs name have their contents in the bucket. Called before the transaction that
+/// submits the jobs.
 pub async fn confirm(
     parts: &artifact::Parts,
     owner: TenantId,
@@ -34,7 +35,8 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Looks for what all of these jobs name, and keeps their uploads. Costs the same for one job and for many.
+    /// Looks up everything that these jobs name, and keeps their uploads. Costs the same for one job and for
+    /// many.
     pub(super) async fn of(conn: &mut PgConnection, owner: TenantId, jobs: &[&Inputs]) -> sqlx::Result<Self> {
         let (mut uploads, mut artifacts, mut models) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         for inputs in jobs {

@@ -1,5 +1,5 @@
-//! What tenants ask of jobs: to submit, change and cancel them, what they would cost, and why they wait. Each request runs in one
-//! transaction; `gather` has submissions of a tenant share one.
+//! Requests of tenants: submit, change and cancel jobs, quotes, and why jobs wait. Each request runs in one
+//! transaction; `gather` lets submissions of a tenant share one.
 //!
 //! REST and `mq` meet here, in [`submit_all`]. Nothing may enter that knows which of the two a job comes by, nor what carries jobs
 //! out: `dispatch`, `attempts`.
@@ -52,7 +52,7 @@ pub struct Parts {
     pub artifact: artifact::Parts,
     pub open_jobs: Arc<OpenJobs>,
     pub submissions: Submissions,
-    /// How far attempts are.
+    /// Progress of attempts.
     pub reports: Reports,
     pub views: Views,
     pub clock: fn() -> Timestamp,

@@ -1,4 +1,4 @@
-//! Request numbers: each stands for one submission of its tenant for ever, also when the job was deleted.
+//! Request numbers: each permanently identifies one submission of its tenant, even after the job was deleted.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-/// Whom the request number of a submission belongs to.
+/// The job that the request number of a submission belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Number {
     /// Its own job.
@@ -28,9 +28,10 @@ struct Holder {
     is_deleted: bool,
 }
 
-/// Takes the request numbers of submissions that are `ready`, unless another job has them; of those with the same number the
-/// first takes it. Waits for concurrent requests with the same numbers. Returns, by the id of the submission, whom its number
-/// belongs to: nothing of those without a number, and with one that is free.
+/// Takes the request numbers of submissions that are `ready`, unless another job has them; of submissions
+/// with the same number, the first takes it. Waits for concurrent requests with the same numbers. Returns, by
+/// the id of the submission, the job that its number belongs to; no entry for submissions without a number,
+/// or with a free one.
 pub(super) async fn take(
     conn: &mut PgConnection,
     tenant: TenantId,
@@ -58,7 +59,7 @@ pub(super) async fn take(
     if taken.len() < wanted.len() {
         let lost: Vec<Uuid> = wanted.keys().filter(|req_no| !taken.contains(req_no)).copied().collect();
         holders.extend(find(conn, tenant, &lost).await?);
-        // a holder was rolled back just now, which a repetition of the request resolves
+        // a holder was rolled back just now; a repetition of the request resolves this
         if lost.iter().any(|req_no| !holders.contains_key(req_no)) {
             return Err(sqlx::Error::RowNotFound);
         }
@@ -79,13 +80,13 @@ pub(super) async fn take(
     Ok(numbered.iter().filter_map(whose).collect())
 }
 
-/// The hash by which a repetition is recognized.
+/// The hash that identifies a repetition.
 fn content(submission: &Submission<'_>) -> Vec<u8> {
     let Submission { application, method, level, priority, group, deadline, inputs, .. } = submission;
     let Submission { max_cost, pool, gang, report_progress, .. } = submission;
     let (parameters, level, priority) = (inputs.parameters.clone(), json!(level), json!(priority));
     let mut content = vec![json!(application), json!(method), parameters, level, priority, json!(deadline)];
-    // of a job without a group it is the same as before there were groups
+    // without a group, the hash is the same as before groups existed
     content.extend(group.as_ref().map(|group| json!([group.name, group.mode])));
     content.extend(max_cost.map(|limit| json!({ "max_cost": limit })));
     content.extend(pool.map(|name| json!({ "pool": name })));
@@ -110,7 +111,8 @@ async fn find(
     Ok(rows.into_iter().map(|row| (row.req_no, holder(row.job_id, row.content, row.is_deleted))).collect())
 }
 
-/// Returns the numbers that were free. In their order, so that concurrent batches wait for each other in the same order.
+/// Inserts the free numbers and returns them. In order, so that concurrent batches lock them in the same
+/// order.
 async fn insert(
     conn: &mut PgConnection,
     tenant: TenantId,
@@ -135,7 +137,7 @@ async fn insert(
     .await
 }
 
-/// Returns the jobs of request numbers of the tenant, and their states; none of those that were deleted.
+/// Returns the jobs of request numbers of the tenant, and their states, except deleted jobs.
 pub async fn numbered(
     conn: &mut PgConnection,
     tenant: TenantId,

@@ -1,5 +1,5 @@
-//! How many open jobs tenants have, so that none fills the queue. Counted at most once a second in each replica, so a tenant may
-//! have as many more as the replicas accept in a second.
+//! Limits the open jobs of each tenant, so that none fills the queue. Counted at most once a second in each
+//! replica, so a tenant may exceed the limit by the number that the replicas accept in a second.
 
 use std::{
     sync::{
@@ -28,7 +28,7 @@ pub struct OpenJobs {
 /// The open jobs of a tenant.
 pub(super) struct Open {
     count: Arc<AtomicU32>,
-    /// The most that it may have.
+    /// The limit.
     pub(super) limit: u32,
     /// How many more it may submit.
     room: u32,
@@ -40,7 +40,7 @@ impl OpenJobs {
         Self { limit, counted: Cache::builder().max_capacity(TENANTS).time_to_live(FRESH).build() }
     }
 
-    /// Returns those of a tenant.
+    /// Returns the open jobs of a tenant.
     pub(super) async fn of(&self, conn: &mut PgConnection, tenant: TenantId) -> sqlx::Result<Open> {
         let count = match self.counted.get(&tenant).await {
             Some(count) => count,
@@ -56,14 +56,14 @@ impl OpenJobs {
 }
 
 impl Open {
-    /// Takes the place of a job. False if the tenant may submit no more.
+    /// Counts a job. False if the tenant may submit no more.
     pub(super) fn take(&mut self) -> bool {
         let has_room = self.room > 0;
         self.room = self.room.saturating_sub(1);
         has_room
     }
 
-    /// So many were inserted.
+    /// Records the number of inserted jobs.
     pub(super) fn add(&self, inserted: usize) {
         self.count.fetch_add(u32::try_from(inserted).unwrap_or(u32::MAX), Ordering::Relaxed);
     }

@@ -56,7 +56,7 @@ async fn quote_job(
     let pool = change::choose(&mut tx, member.tenant, &job).await?.pool_of(&job)?;
     let workers = job.gang.map_or(1, |gang| gang.size);
     let rates = cost::rates(&mut tx, (member.tenant, pool), job.level, workers).await?;
-    // as `max_cost` is compared with
+    // the same estimate that `max_cost` is compared with
     let run = estimate(&mut tx, &job.inputs.class).await?;
     drop(tx);
     let probe = Probe {

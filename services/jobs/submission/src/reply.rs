@@ -1,4 +1,4 @@
-//! Answers that are a job.
+//! Responses with a job.
 
 use api::{Problem, Reply};
 use axum::http::StatusCode;
@@ -6,7 +6,7 @@ use jobs_core::{job::Job, progress::Report};
 use records::job::{JobView, store};
 use sqlx::PgConnection;
 
-/// Returns how far a job is by its row.
+/// Returns the progress of a job by its row.
 pub(super) async fn stored_progress(tx: &mut PgConnection, job: &Job) -> sqlx::Result<Option<Report>> {
     match job.attempts {
         0 => Ok(None),
@@ -14,7 +14,7 @@ pub(super) async fn stored_progress(tx: &mut PgConnection, job: &Job) -> sqlx::R
     }
 }
 
-/// Answers with a job in a transaction, in which the cache is not asked: its progress is that of its row.
+/// Responds with a job in a transaction, in which the cache is not queried: the progress is that of its row.
 pub(super) async fn reply(tx: &mut PgConnection, job: Job, status: StatusCode) -> Result<Reply, Problem> {
     let (id, generation) = (job.id, job.generation);
     let progress = stored_progress(tx, &job).await?.map(|stored| stored.progress);

@@ -1,4 +1,4 @@
-//! What tenants ask for, and its answers, as JSON.
+//! Requests of tenants and their responses, as JSON.
 
 use api::{NamedUrgency, ProblemDetails, Urgency};
 use jiff::Timestamp;
@@ -73,7 +73,7 @@ pub struct NewJob {
 }
 
 impl NewJob {
-    /// Sets the level to what the request's header says, unless the body says something.
+    /// Sets the level from the request's header, unless the body has one.
     pub(super) fn set_urgency(&mut self, urgency: NamedUrgency) {
         if self.level.is_none() && self.priority.is_none() {
             self.level = urgency.0.map(|urgency| match urgency {

@@ -25,10 +25,10 @@ use super::{
 /// Changes that are read at a time.
 const PAGE: u32 = 500;
 
-/// The pool has to be loaded again.
+/// The pool must be loaded again.
 #[derive(Debug, thiserror::Error)]
 pub enum SyncError {
-    /// A job is with another worker than the pool says.
+    /// The job has another worker than in the pool.
     #[error("the pool does not agree with the row of {0}")]
     Disagrees(JobId),
     /// The pool refuses an event.
@@ -39,7 +39,7 @@ pub enum SyncError {
 }
 
 impl LoadedPool {
-    /// Reads what has changed. Returns whether that is all.
+    /// Reads changes. Returns whether these are all.
     pub async fn follow(&mut self, conn: &mut PgConnection, now: Millis) -> Result<bool, SyncError> {
         let read = store::CHANGES.read::<PoolChange>(conn, &self.cursor, PAGE).await?;
         let own = read.items.iter().map(|item| item.change).filter(|change| change.pool == self.id);
@@ -76,7 +76,7 @@ impl LoadedPool {
         Ok(read.complete)
     }
 
-    /// Compares these rows with the pool. Jobs first: a worker that is gone has left its job.
+    /// Compares these rows with the pool. Jobs come first: a removed worker has left its job.
     pub async fn compare(
         &mut self,
         conn: &mut PgConnection,
@@ -98,7 +98,7 @@ impl LoadedPool {
         Ok(())
     }
 
-    /// Holds the jobs of a tenant, or lets them go on. That is stored with those that wait.
+    /// Holds or releases the jobs of a tenant. The hold is stored with waiting jobs.
     fn hold(&mut self, tenant: TenantId, hold: Option<Hold>, now: Millis) -> Result<(), SyncError> {
         let key = tenant_key(tenant);
         if self.pool.hold_of(key) == hold {
@@ -129,7 +129,7 @@ impl LoadedPool {
             return Ok(self.pool.apply(event, now)?);
         }
         if row.is_delivering {
-            // for the scheduler it has ended; if its results are lost, it comes again
+            // for the scheduler it has ended; if its results are lost, it is queued again
             return match known {
                 Some(State::Running(_)) => Ok(self.pool.apply(Event::Ended(key, Ending::Done), now)?),
                 Some(State::Queued { .. } | State::Delayed) | None => Ok(()),
@@ -223,7 +223,7 @@ impl LoadedPool {
         Ok(self.pool.apply(Event::UnitsWanted(wanted), now)?)
     }
 
-    /// Gives no jobs to closed workers, until they are not closed any more.
+    /// Closes these workers for new jobs, and opens all others.
     pub fn cordon(&mut self, closed: BTreeSet<WorkerId>, now: Millis) -> Result<(), SyncError> {
         let known: BTreeSet<WorkerId> =
             closed.into_iter().filter(|id| self.sessions.contains_key(id)).collect();
@@ -239,7 +239,7 @@ impl LoadedPool {
     }
 }
 
-/// Whether nothing differs that a user can change while the job waits.
+/// Whether the fields are the same that a user can change while the job waits.
 fn is_same(known: &Job, job: &Job) -> bool {
     let changeable = |job: &Job| (job.shape.level, job.priority, job.deadline);
     changeable(known) == changeable(job)

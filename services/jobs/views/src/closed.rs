@@ -1,4 +1,4 @@
-//! Workers that get no jobs: those that are silent, drained, or on a node that fails.
+//! Workers that get no jobs: silent, drained, or on a failing node.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -8,14 +8,15 @@ use sqlx::PgConnection;
 
 use super::worker_store;
 
-/// A node fails while this number of jobs, of several tenants, lost a worker on it within [`LOSSES_TIME`].
+/// A node is failing while this number of jobs, of several tenants, lost a worker on it within
+/// [`LOSSES_TIME`].
 const LOSSES: i64 = 3;
 const LOSSES_TIME: Duration = Duration::from_secs(600);
 
 /// Workers of a pool that get no jobs.
 pub struct Closed {
     pub workers: BTreeSet<WorkerId>,
-    /// Nodes that fail.
+    /// Failing nodes.
     pub nodes: BTreeSet<String>,
 }
 

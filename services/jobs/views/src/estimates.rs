@@ -10,7 +10,7 @@ use super::store;
 /// The estimate for a class with too few ended jobs.
 const UNKNOWN: Estimate = Estimate { p50: 15_000, p90: 45_000 };
 
-/// Durations of a class that are read where only it is asked for: a histogram counts about as many.
+/// Number of durations that are read for a single class: about as many as a histogram counts.
 const LATEST: i64 = 512;
 
 /// Durations by class.

@@ -1,13 +1,14 @@
-//! Pools as the scheduler sees them: loaded from their rows into a [`schedule::Pool`], and kept by what changes in them. Readers get
-//! them on any replica, to explain and to forecast.
+//! Pools as the scheduler sees them: loaded from their rows into a [`schedule::Pool`], and updated by
+//! changes. Any replica loads them for readers, for explanations and forecasts.
 //!
-//! Only reads: nothing may enter that writes a row. `dispatch` carries out what a pool decides.
+//! Only reads: nothing may enter that writes a row. `dispatch` carries out the decisions of a pool.
 //!
 //! Slices, each of which imports only those before it:
-//! - `worker_store`, [`store`]: the rows; [`specs`]: what workers a job accepts; [`estimates`]: how long jobs take;
+//! - `worker_store`, [`store`]: the rows; [`specs`]: the workers that a job accepts; [`estimates`]: how long
+//!   jobs take;
 //! - [`rows`]: rows as facts of the scheduler; [`closed`]: workers that get no jobs;
-//! - [`loaded`]: a pool with what belongs to it; `changes`: keeps it;
-//! - [`view`]: a pool for readers; `occupancy`: what a pool has, and what a tenant uses of it;
+//! - [`loaded`]: a pool with its sessions and accounts; `changes`: updates it;
+//! - [`view`]: a pool for readers; `occupancy`: the capacity of a pool, and a tenant's use of it;
 //! - `app`: what the routes need.
 
 mod app;

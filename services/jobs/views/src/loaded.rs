@@ -1,4 +1,4 @@
-//! A pool as the database has it, and what belongs to it besides.
+//! A pool as it is in the database, and its additional data.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,22 +34,22 @@ pub struct LoadedPool {
     pub id: PoolId,
     pub pool: Pool,
     pub specs: Specs,
-    /// It has to be loaded again, as jobs accept other workers.
+    /// It must be loaded again, as jobs accept other workers.
     pub is_stale: bool,
     /// Sessions of the workers in the pool.
     pub sessions: BTreeMap<WorkerId, i64>,
     pub estimates: Estimates,
-    /// Workers that get no jobs because they are silent, drained, or on a node that fails.
+    /// Workers that get no jobs because they are silent, drained, or on a failing node.
     pub closed: BTreeSet<WorkerId>,
     /// Nodes that get no jobs because workers were lost there.
     pub failing_nodes: BTreeSet<String>,
-    /// In which order lent workers are taken, as stored.
+    /// The stored order in which lent workers are recalled.
     pub ranks: BTreeMap<WorkerId, i16>,
-    /// Jobs that wait, with which it is to be stored whether they may start.
+    /// Waiting jobs for which it must be stored whether they may start.
     pub unmarked: BTreeSet<JobId>,
-    /// What was stored last.
+    /// The stored values.
     pub stored: Accounts,
-    /// What has been read of the changes.
+    /// The position up to which changes were read.
     pub cursor: Cursor,
     /// Number of jobs in the pool when it was loaded.
     pub jobs: usize,
@@ -119,12 +119,12 @@ impl LoadedPool {
         }))
     }
 
-    /// How many workers of the preferred specification the queue asks for.
+    /// How many workers of the preferred specification the queue needs.
     pub fn wanted(&self) -> u32 {
         self.specs.preferred().map(|spec| self.pool.wanted(spec)).sum()
     }
 
-    /// In which order lent workers are to be taken, where that is not what is stored.
+    /// Changes of the order in which lent workers are recalled, compared with the stored one.
     pub fn changed_ranks(&self, now: Millis) -> Vec<(WorkerId, i16)> {
         let rank = |(id, stored): (&WorkerId, &i16)| {
             let worker = self.pool.worker(worker_key(*id)).filter(|worker| worker.tenure == Tenure::Lent)?;
@@ -134,7 +134,7 @@ impl LoadedPool {
         self.ranks.iter().filter_map(rank).collect()
     }
 
-    /// Use and slices as they are to be stored.
+    /// Use and slices in their stored form.
     pub fn accounts(&self) -> Accounts {
         let Snapshot { tenants, jobs, epoch, .. } = self.pool.snapshot();
         let epoch = i64::try_from(epoch).unwrap_or(i64::MAX);

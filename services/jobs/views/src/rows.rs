@@ -72,7 +72,7 @@ pub fn tenant_id(key: schedule::TenantId) -> TenantId {
     TenantId::from_uuid(uuid::Uuid::from_u128(key.0))
 }
 
-/// What a tenant with this share is entitled to.
+/// The scheduler's form of a share.
 pub fn share(of: share::Share) -> schedule::Share {
     schedule::Share {
         weight: of.weight.saturating_mul(WEIGHT),
@@ -135,7 +135,7 @@ pub fn hold(reason: QueuedReason) -> Option<Hold> {
     }
 }
 
-/// What decides about the shape of a job.
+/// The properties that decide the shape of a job.
 struct Traits<'a> {
     tenant: TenantId,
     level: kind::Level,
@@ -200,7 +200,7 @@ pub struct Probe {
     pub gang: Option<kind::Gang>,
 }
 
-/// The job that a probe would be if it was submitted now.
+/// The job of a probe as if it was submitted now.
 pub fn probe(probe: &Probe, specs: &Specs, estimates: &Estimates, now: Millis) -> Job {
     let traits = Traits {
         tenant: probe.tenant,

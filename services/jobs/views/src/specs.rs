@@ -1,5 +1,6 @@
-//! Workers as [`schedule`] tells them apart: its specification is a GPU specification together with the models that the worker
-//! has. So a job gets only workers that have what it names, and no rule of the scheduler has to know of models.
+//! Kinds of workers for [`schedule`]: its specification is a GPU specification together with the models of
+//! the worker. So a job gets only workers that have the models that it names, and the rules of the scheduler
+//! need not know about models.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,10 +13,11 @@ use schedule::SpecId;
 
 use super::worker_store::WorkerRow;
 
-/// What a job accepts that names a model which the pool is known not to have: no worker is of it, and none is ordered for it.
+/// The specification of a job that names a model which the pool is known to lack: it has no workers, and none
+/// are ordered for it.
 const LACKING: SpecId = SpecId(0);
 
-/// Workers of a GPU specification, of which it is not known what they have.
+/// Workers of a GPU specification whose models are unknown.
 fn unknown(gpu_spec: &str) -> SpecId {
     SpecId(GpuSpecId::derived(&["gpu_spec", gpu_spec]).uuid().as_u128())
 }
@@ -30,7 +32,7 @@ fn key(gpu_spec: &str, models: &Models) -> SpecId {
     }
 }
 
-/// Workers that are alike for jobs.
+/// Workers that are equivalent for jobs.
 struct Class {
     gpu_spec: String,
     models: Models,
@@ -41,7 +43,7 @@ pub struct Specs {
     /// Names of GPU specifications, in the order of preference.
     names: Vec<String>,
     classes: BTreeMap<SpecId, Class>,
-    /// What workers of the pool have, or will have.
+    /// The models that workers of the pool have, or will have.
     pool: Vec<Models>,
 }
 
@@ -57,13 +59,13 @@ impl Specs {
         Self { names, classes, pool }
     }
 
-    /// What a worker is. None: there was no such worker when the pool was loaded.
+    /// The specification of a worker. None: there was no such worker when the pool was loaded.
     pub fn of(&self, worker: &WorkerRow) -> Option<SpecId> {
         let id = key(&worker.gpu_spec, &worker.models());
         self.classes.contains_key(&id).then_some(id)
     }
 
-    /// The same GPU specification, whatever its workers have.
+    /// The same GPU specification, regardless of models.
     pub fn plain(&self, id: SpecId) -> SpecId {
         self.classes.get(&id).map_or(id, |class| unknown(&class.gpu_spec))
     }
@@ -84,13 +86,14 @@ impl Specs {
         self.classes.iter().filter(move |(_, class)| is_preferred(class)).map(|(id, _)| *id)
     }
 
-    /// What workers of the pool have, or will have.
+    /// The models that workers of the pool have, or will have.
     pub fn pool(&self) -> &[Models] {
         &self.pool
     }
 
-    /// What a job accepts, in the order of preference: workers that have, or may have, what it needs. After a job has run out of memory on
-    /// `too_small`, of the later specifications only, which are larger, if there are some.
+    /// The specifications that a job accepts, in the order of preference: those of workers that have, or may
+    /// have, what it needs. After a job has run out of memory on `too_small`, only the later specifications,
+    /// which are larger, if there are any.
     pub fn accepted(&self, needs: Option<&Needs>, too_small: Option<&str>) -> Vec<SpecId> {
         let may_have = |models: &Models| needs.is_none_or(|needs| models.may_have(needs));
         if !self.pool.is_empty() && !self.pool.iter().any(may_have) {
@@ -103,7 +106,7 @@ impl Specs {
             let fits = |id: &SpecId, class: &Class| {
                 class.gpu_spec == *name && *id != first && may_have(&class.models)
             };
-            // first in each job: what waits is counted there
+            // first in each job, as waiting jobs are counted there
             let others = self.classes.iter().filter(|(id, class)| fits(id, class)).map(|(id, _)| *id);
             once(first).chain(others).collect::<Vec<_>>()
         };

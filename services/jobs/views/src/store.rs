@@ -1,4 +1,4 @@
-//! The rows of which a pool is loaded, and which it follows.
+//! The rows from which a pool is loaded, and the changes that it follows.
 
 use feed::{Cursor, Outbox};
 use ids::{JobId, ModelId, PoolId, TenantId, WorkerId};
@@ -10,15 +10,15 @@ use jobs_core::{
 };
 use sqlx::PgConnection;
 
-/// What has changed in pools. Read by every leader, without notifications.
+/// Changes of pools. Read by every leader, without notifications.
 pub const CHANGES: Outbox = Outbox { table: "pool_changes", channel: "pool_changes" };
 
-/// Lets all statements of the transaction read the state of one moment. The first statement.
+/// Makes all statements of the transaction read the same snapshot. Must be the first statement.
 pub async fn begin_snapshot(conn: &mut PgConnection) -> sqlx::Result<()> {
     sqlx::query("set transaction isolation level repeatable read, read only").execute(conn).await.map(drop)
 }
 
-/// Returns the position in the feed of changes: what commits later is after it.
+/// Returns the position in the feed of changes: later commits are after it.
 pub async fn position(conn: &mut PgConnection) -> sqlx::Result<Cursor> {
     let text = sqlx::query_scalar!(r#"select pg_current_snapshot()::text as "snapshot!""#);
     let text = text.fetch_one(conn).await?;
@@ -53,7 +53,7 @@ pub struct JobRow {
     /// Workers of the open attempt of a gang, by rank.
     pub members: Vec<WorkerId>,
     pub reason: Option<QueuedReason>,
-    /// Why it does not start, as stored, and now.
+    /// Why it does not start: the stored and the current reason.
     pub hold: Option<QueuedReason>,
     pub held: Option<QueuedReason>,
     pub not_before: Option<jiff_sqlx::Timestamp>,
@@ -77,12 +77,12 @@ pub struct JobRow {
 }
 
 impl JobRow {
-    /// What a worker has to have.
+    /// The models that a worker must have.
     pub fn needs(&self) -> Option<Needs> {
         Needs::of_job(&self.application, self.base_model.as_deref())
     }
 
-    /// Whether it waits, and it is to be stored whether it may start.
+    /// Whether it waits, and it must be stored whether it may start.
     pub fn is_unmarked(&self) -> bool {
         self.state == JobState::Queued && self.hold != self.held
     }
@@ -130,7 +130,7 @@ pub async fn jobs(conn: &mut PgConnection, ids: &[JobId]) -> sqlx::Result<Vec<Jo
     select_jobs!("where j.id = any($1) order by j.id", ids as &[JobId]).fetch_all(conn).await
 }
 
-/// Returns the jobs of a pool that came after another one, ended ones included. Bounded by [`newest_jobs`].
+/// Returns the jobs of a pool with ids after this one, ended ones included. Bounded by [`newest_jobs`].
 pub async fn jobs_after(conn: &mut PgConnection, pool: PoolId, after: JobId) -> sqlx::Result<Vec<JobRow>> {
     select_jobs!("where j.pool_id = $1 and j.id > $2 order by j.id", pool as PoolId, after as JobId)
         .fetch_all(conn)

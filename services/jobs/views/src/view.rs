@@ -21,15 +21,15 @@ use super::{
 
 /// How long a loaded pool is used.
 const FRESH: Duration = Duration::from_secs(1);
-/// Pools with more jobs are not run forward for one reader.
+/// Pools with more jobs are not simulated for one reader.
 const MAX_FORECAST: usize = 2_000;
-/// How far a pool is run forward.
+/// How far ahead a pool is simulated.
 const HORIZON: Millis = 24 * 3_600_000;
-/// Courses with drawn durations and arrivals, from which ranges of times follow.
+/// Number of simulations with drawn durations and arrivals, from which ranges of times follow.
 const DRAWS: u64 = 8;
-/// Pools with more jobs are run forward with median durations only.
+/// Pools with more jobs are simulated with median durations only.
 const MAX_DRAWN: usize = 500;
-/// Maximum number of jobs of all pools from which arrivals are foreseen.
+/// Maximum number of jobs of all pools from which arrivals are predicted.
 const MAX_ARRIVALS: i64 = 2_000;
 
 /// A pool at one moment.
@@ -62,7 +62,7 @@ pub struct Capacity {
     pub spec_names: BTreeMap<SpecId, String>,
 }
 
-/// What is expected of a job that is not submitted.
+/// The expectation for a job that is not submitted.
 pub struct Expected {
     /// None if the pool has too many jobs to tell, or no job of the tenant starts.
     pub outlook: Option<Outlook>,
@@ -97,7 +97,7 @@ impl Views {
         Ok(self.view(pool).await?.and_then(|view| view.explain(job)))
     }
 
-    /// Returns what is expected of a job if it was submitted now; none if the pool is gone.
+    /// Returns the expectation for a job if it was submitted now; none if the pool is gone.
     ///
     /// # Errors
     /// If the database fails.
@@ -106,8 +106,8 @@ impl Views {
         in_background(move || view.expect(&probe)).await.map_err(Arc::new)
     }
 
-    /// Returns when a job that waits in a pool would start in another one or with another level, if no more jobs come; none if
-    /// there is no forecast.
+    /// Returns when a job that waits in a pool would start in another one or with another level, if no more
+    /// jobs arrive; none if there is no forecast.
     ///
     /// # Errors
     /// If the database fails.
@@ -126,7 +126,7 @@ impl Views {
         in_background(move || view.start_of(&waiting, needs.as_ref(), level)).await.map_err(Arc::new)
     }
 
-    /// Returns what a pool has; none if it is gone.
+    /// Returns the capacity of a pool; none if it is gone.
     ///
     /// # Errors
     /// If the database fails.
@@ -134,7 +134,7 @@ impl Views {
         Ok(self.view(pool).await?.map(|view| view.capacity()))
     }
 
-    /// Returns what a tenant uses of a pool; none if the pool is gone.
+    /// Returns a tenant's use of a pool; none if the pool is gone.
     ///
     /// # Errors
     /// If the database fails.
@@ -146,8 +146,8 @@ impl Views {
         self.loaded.try_get_with(pool, self.load(pool)).await
     }
 
-    /// The order of jobs follows from those of all tenants: rows that the caller must not see, of which only counts and times
-    /// are shown.
+    /// The order of jobs depends on those of all tenants: rows that the caller must not see, of which only
+    /// counts and times are shown.
     async fn load(&self, pool: PoolId) -> sqlx::Result<Option<Arc<View>>> {
         let now = (self.clock)();
         let mut tx = self.db.worker().await?;
@@ -167,13 +167,13 @@ impl Views {
     }
 }
 
-/// Runs what takes long. Fails if the process ends.
+/// Runs long work outside the async runtime. Fails if the process ends.
 pub async fn in_background<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> sqlx::Result<T> {
     let work = tokio::task::spawn_blocking(work);
     work.await.map_err(|error| sqlx::Error::Io(std::io::Error::other(error)))
 }
 
-/// What has come to a pool lately. While very much comes, that is a shorter time.
+/// Returns the recent arrivals of a pool. While many jobs arrive, the window is shorter.
 async fn arrivals(conn: &mut PgConnection, loaded: &LoadedPool, now: Millis) -> sqlx::Result<Arrivals> {
     let least = rows::first_id(now.saturating_sub(Arrivals::WINDOW));
     let after = store::newest_jobs(conn, least, MAX_ARRIVALS).await?.unwrap_or(least);
@@ -199,7 +199,8 @@ impl View {
         Some(Expected { outlook })
     }
 
-    /// The expected course of this pool as it could be, if all jobs take their median time. None if it has too many jobs.
+    /// The expected course of this hypothetical pool, if all jobs take their median time. None if it has too
+    /// many jobs.
     pub fn run_forward(&self, pool: &Pool) -> Option<Forecast> {
         (self.loaded.jobs <= MAX_FORECAST).then(|| pool.forecast(self.now, HORIZON, 0, 0, &self.arrivals))
     }
@@ -210,7 +211,7 @@ impl View {
         self.forecast.as_ref().and_then(start).is_none_or(|start| start.saturating_sub(self.now) >= time)
     }
 
-    /// When a job starts in this pool as it could be. None if that is more than a day ahead, or not known.
+    /// When a job starts in this hypothetical pool. None if that is more than a day ahead, or not known.
     pub fn start_in(&self, pool: &Pool, job: &Job) -> Option<Millis> {
         let forecast = self.run_forward(pool)?;
         Some(forecast.jobs.get(&job.id)?.start?.p50)

@@ -98,9 +98,10 @@ pub struct Cordoned {
     pub node: String,
 }
 
-/// Returns the ready workers of a pool on nodes where at least `losses` of its jobs lost a worker within `time`, jobs of several
-/// tenants, unless only one has jobs there. A job that has lost workers on several nodes does not count: it is the cause. None if all
-/// ready workers of the pool are on such nodes. Losses of other pools do not count: a program of a tenant may kill its worker.
+/// Returns the ready workers of a pool on nodes where at least `losses` of its jobs lost a worker within
+/// `time`, if the jobs are of several tenants, or only one tenant has jobs there. A job that has lost workers
+/// on several nodes does not count, as it is the cause itself. None if all ready workers of the pool are on
+/// such nodes. Losses of other pools do not count: a program of a tenant may kill its worker.
 pub async fn on_failing_nodes(
     conn: &mut PgConnection,
     pool: PoolId,

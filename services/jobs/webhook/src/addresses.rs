@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether an address is one of the internet: not of this machine, this network, a test network or a group. Addresses that
-/// lead to an IPv4 address count as that one.
+/// Whether an address is public: not of this machine, this network, a test network or a multicast group.
+/// Addresses that lead to an IPv4 address count as the IPv4 address.
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -42,7 +42,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         }
         // protocols such as Teredo, 6to4, documentation
         [0x2001, 0..0x200 | 0xdb8, ..] | [0x2002, ..] | [0x3fff, 0..0x1000, ..] => false,
-        // what is allocated to the internet
+        // allocated to the internet
         [first, ..] => first & 0xe000 == 0x2000,
     }
 }

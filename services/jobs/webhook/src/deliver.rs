@@ -1,5 +1,5 @@
-//! Sends deliveries from the row queue: at least once. What was sent and could not be recorded is sent again, with the same
-//! `webhook-id`.
+//! Sends deliveries from the row queue: at least once. A message that was sent but could not be recorded is
+//! sent again, with the same `webhook-id`.
 
 use std::{sync::Arc, time::Duration};
 
@@ -27,10 +27,11 @@ use crate::{WebhookMetrics, WebhooksConfig};
 
 /// Messages that are sent at a time, in one replica.
 const CONCURRENCY: usize = 64;
-/// Those of one tenant.
+/// Maximum number of messages of one tenant that are sent at a time.
 const TENANT_CONCURRENCY: usize = 8;
 const LEASE: Duration = Duration::from_secs(15);
-/// An endpoint that has accepted nothing for this long is disabled when a message has no attempts left, or is to be held once more.
+/// An endpoint that has accepted nothing for this long is disabled when a message has no attempts left, or is
+/// about to be held again.
 const GIVE_UP: Duration = Duration::from_hours(72);
 
 /// Sends events to endpoints. Clones share connections.
@@ -70,7 +71,7 @@ impl Webhooks {
         })
     }
 
-    /// What encrypts secrets; none without keys.
+    /// The cipher of secrets; none without keys.
     pub(super) fn cipher(&self) -> Option<&Cipher> {
         self.cipher.as_deref()
     }
@@ -79,7 +80,7 @@ impl Webhooks {
         &self.sender
     }
 
-    /// The tasks that enqueue deliveries of new events, and of their queue.
+    /// The tasks that enqueue deliveries of new events, and those of their queue.
     pub fn tasks(&self, hub: &Hub) -> [Task; 3] {
         let parts = (self.db.clone(), hub.feed().with(fan_out::EVENTS));
         let webhooks = self.clone();
@@ -128,7 +129,7 @@ impl Webhooks {
         Ok(Message { id: &due.message, timestamp: at, signature, body: due.body.clone() })
     }
 
-    /// Records what came of a delivery, and releases it in the same transaction.
+    /// Records the result of an attempt, and releases the delivery in the same transaction.
     async fn record(
         &self,
         leased: Leased<DeliveryId>,
@@ -148,7 +149,7 @@ impl Webhooks {
             DeliveryState::Delivered => store::record_success(&mut tx, due.webhook).await?,
             DeliveryState::Pending => {
                 store::record_failure(&mut tx, due.webhook).await?;
-                // the messages of one that is held again and again use no attempts up
+                // repeated holds use up no attempts of messages
                 if outcome.hold.is_some() && store::disable_failing(&mut tx, due.webhook, GIVE_UP).await? {
                     is_disabled = true;
                     (outcome.state, outcome.again) = (DeliveryState::Failed, None);
@@ -176,7 +177,7 @@ impl Webhooks {
     }
 }
 
-/// What came of a delivery.
+/// The result of an attempt.
 struct Outcome {
     state: DeliveryState,
     attempt: Option<DeliveryAttempt>,
@@ -184,7 +185,7 @@ struct Outcome {
     again: Option<Duration>,
     /// The endpoint wants no more messages.
     is_gone: bool,
-    /// It wants none for this long.
+    /// It wants no messages for this long.
     hold: Option<Duration>,
 }
 

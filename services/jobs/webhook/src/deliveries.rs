@@ -1,4 +1,4 @@
-//! The table of deliveries, and how far the feed of events was turned into them.
+//! The table of deliveries, and the position up to which the feed of events was turned into them.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use sqlx::{PgConnection, types::Json};
 
 use super::model::{Delivery, DeliveryAttempt, DeliveryState, TEST};
 
-/// Deliveries that are due. A tenant whose endpoints are slow leaves room for others.
+/// Deliveries that are due. Slow endpoints of a tenant do not block those of others.
 pub(super) const QUEUE: Table =
     Table { name: "webhook_deliveries", channel: "webhook_deliveries", lane: "q.tenant_id::text" };
 
@@ -56,7 +56,7 @@ pub(super) async fn insert(conn: &mut PgConnection, new: &[NewDelivery]) -> sqlx
     QUEUE.notify(conn).await
 }
 
-/// Makes the deliveries of a webhook due that wait.
+/// Makes the waiting deliveries of a webhook due.
 pub(super) async fn wake(conn: &mut PgConnection, tenant: TenantId, webhook: WebhookId) -> sqlx::Result<()> {
     sqlx::query!(
         "update webhook_deliveries set wake_at = now()
@@ -141,7 +141,7 @@ pub(super) async fn find(
     Ok(row.fetch_optional(conn).await?.map(Delivery::from))
 }
 
-/// A delivery that is to be sent.
+/// A delivery to send.
 pub(super) struct Due {
     pub(super) webhook: WebhookId,
     pub(super) message: String,
@@ -151,7 +151,7 @@ pub(super) struct Due {
     pub(super) failed: usize,
     pub(super) url: String,
     pub(super) enabled: bool,
-    /// How long it is to get nothing.
+    /// How long the endpoint gets no messages.
     pub(super) held_for: Option<Duration>,
     /// The secret, and the previous one while it is valid.
     pub(super) secrets: Vec<Encrypted>,
@@ -225,12 +225,12 @@ pub async fn delete_ended(conn: &mut PgConnection, limit: i64) -> sqlx::Result<u
     .map(|done| done.rows_affected())
 }
 
-/// Returns how far the feed was read.
+/// Returns the position up to which the feed was read.
 pub(super) async fn position(conn: &mut PgConnection) -> sqlx::Result<String> {
     sqlx::query_scalar!("select cursor from webhook_position").fetch_one(conn).await
 }
 
-/// Begins at this position, if there is none.
+/// Stores the first position, if there is none.
 pub(super) async fn begin(conn: &mut PgConnection, position: &Cursor) -> sqlx::Result<()> {
     sqlx::query!(
         "insert into webhook_position (cursor) values ($1) on conflict do nothing",

@@ -1,4 +1,5 @@
-//! Turns events into deliveries. Each replica reads the feed; of those that have read the same page, the first writes.
+//! Turns events into deliveries. Each replica reads the feed; of the replicas that have read the same page,
+//! only the first writes.
 
 use std::time::Duration;
 
@@ -38,7 +39,7 @@ pub(super) async fn run(db: &Db, feed: &Feed, stop: &CancellationToken) -> anyho
         drop(tx);
         let mut after: Cursor = position.parse()?;
         let read_at = Instant::now();
-        // a position after which nothing has come is stored seldom
+        // a position without later events is stored rarely
         let changes = loop {
             let changes = feed.changes::<JobEvent>(&after.into(), &wait).await?;
             if !changes.items.is_empty() || read_at.elapsed() >= STORE || stop.is_cancelled() {
@@ -83,7 +84,7 @@ fn of_event(item: &Change<JobEvent>, targets: &[Target]) -> impl Iterator<Item =
     })
 }
 
-/// Writes the deliveries of the progress of a job.
+/// Writes the deliveries of a job's progress.
 pub async fn tell_progress(conn: &mut PgConnection, advance: &Advance, now: Timestamp) -> sqlx::Result<()> {
     let Advance { tenant, job, event, progress } = advance;
     let (kind, message) = (EventType::Progress, format!("{job}-{event}-{}", progress.step));

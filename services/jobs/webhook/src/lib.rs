@@ -8,8 +8,8 @@
 //! - `deliver`: sends them from the row queue: at least once, with backoff;
 //! - `http`: webhooks over HTTP; `app`: what the routes need.
 //!
-//! The only crate that connects to addresses of tenants. Nothing may enter that changes a job, nor the broker: `mq` sends the same
-//! events by a way of its own.
+//! The only crate that connects to addresses of tenants. Nothing may enter that changes a job or uses the
+//! broker: `mq` sends the same events independently.
 
 mod addresses;
 mod app;

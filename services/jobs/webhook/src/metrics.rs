@@ -30,7 +30,7 @@ impl WebhookMetrics {
     pub fn register(metrics: &Metrics) -> Self {
         let inner = Inner { attempts: Family::default() };
         for outcome in OUTCOMES {
-            // a counter that is not there before its first event hides that event from `increase`
+            // `increase` misses the first event of a counter that did not exist before
             inner.attempts.get_or_create(&OutcomeLabels { outcome }).inc_by(0);
         }
         metrics.register(|registry| {

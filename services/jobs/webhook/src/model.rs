@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 /// Seconds after failed attempts: the eighth, which is the last, is made about a day after the first.
 const DELAYS: [u64; 7] = [5, 60, 300, 1_800, 7_200, 21_600, 54_000];
-/// Longest time for which an endpoint is waited for.
+/// Maximum time to wait for an endpoint that asks for it.
 const MAX_RETRY_AFTER: Duration = Duration::from_hours(24);
 /// Type of the message that `test` sends.
 pub(super) const TEST: &str = "webhook.test";
@@ -170,7 +170,7 @@ pub(super) enum SendError {
     /// Its status was not 2xx.
     Refused {
         status: u16,
-        /// Timeout for the next attempt that it asked for.
+        /// Delay that it requested for the next attempt.
         retry_after: Option<Duration>,
     },
     TimedOut,
@@ -184,7 +184,8 @@ impl SendError {
         matches!(self, Self::Refused { status: 410, .. })
     }
 
-    /// How long the endpoint is to get no message at all: it has too many requests, or says that it is away and for how long.
+    /// How long the endpoint is to get no messages: it has too many requests, or reports that it is
+    /// unavailable and for how long.
     pub(super) fn hold(self) -> Option<Duration> {
         match self {
             Self::Refused { status: 429, retry_after } => {
@@ -204,7 +205,7 @@ impl SendError {
 }
 
 impl DeliveryAttempt {
-    /// For a metric.
+    /// The label of a metric.
     pub(super) fn outcome(&self) -> &'static str {
         match self.error {
             None => "delivered",
@@ -250,7 +251,7 @@ pub(super) fn retry_after(header: &str, now: Timestamp) -> Option<Duration> {
         // a number that is too large for its type is a long time, too
         header.parse().map_or(MAX_RETRY_AFTER, Duration::from_secs)
     } else {
-        // also of a time that a timestamp cannot be
+        // also for a time that is out of range of a timestamp
         let at = httpdate::parse_http_date(header).ok()?;
         at.duration_since(now.into()).unwrap_or_default()
     };

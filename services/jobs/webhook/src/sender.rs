@@ -1,5 +1,5 @@
-//! Sends messages to endpoints. The addresses of a name are checked by the resolver of the client, which connects to those
-//! that were checked: a name that changes its address in between leads nowhere else.
+//! Sends messages to endpoints. The client's resolver checks the addresses of a name, and the client connects
+//! only to checked addresses: a name that changes its address in between has no effect.
 
 use std::{
     error::Error,
@@ -84,7 +84,7 @@ impl Sender {
     /// # Errors
     /// Why the endpoint has not accepted it.
     pub(super) async fn send(&self, url: &str, message: &Message<'_>) -> Result<u16, SendError> {
-        // what was allowed when it was stored may not be any more
+        // a URL that was allowed when it was stored may not be allowed any more
         let url = self.check(url).map_err(|_| SendError::AddressNotAllowed)?;
         let request = self
             .client
@@ -122,7 +122,7 @@ struct CheckedResolver {
     allow_private: bool,
 }
 
-/// An address of the name is none of the internet.
+/// An address of the name is not public.
 #[derive(Debug, thiserror::Error)]
 #[error("the name has an address that is not public")]
 struct NotAllowed;

@@ -97,7 +97,7 @@ pub(super) async fn lock(
     Ok(row.fetch_optional(conn).await?.map(Webhook::from))
 }
 
-/// Lets one transaction at a time add webhooks of the tenant. Held until the transaction ends.
+/// Serializes transactions that add webhooks of the tenant. Held until the transaction ends.
 pub(super) async fn lock_webhooks_of(conn: &mut PgConnection, tenant: TenantId) -> sqlx::Result<()> {
     sqlx::query!("select pg_advisory_xact_lock(hashtextextended('webhooks ' || $1, 0))", tenant.to_string())
         .execute(conn)
@@ -163,7 +163,7 @@ pub(super) async fn take_over(
     Ok(done.execute(conn).await?.rows_affected() == 1)
 }
 
-/// Disables the webhooks of a maker whose rights have ended. Returns which.
+/// Disables the webhooks of a maker whose rights have ended. Returns the disabled ones.
 pub async fn end(conn: &mut PgConnection, ended: &EndedMaker) -> sqlx::Result<Vec<WebhookId>> {
     let EndedMaker { maker, before } = ended;
     sqlx::query_scalar!(
@@ -180,7 +180,7 @@ pub async fn end(conn: &mut PgConnection, ended: &EndedMaker) -> sqlx::Result<Ve
     .await
 }
 
-/// Changes a locked webhook. One that is enabled has no problem, and has not failed yet.
+/// Changes a locked webhook. Enabling it resets its problem and its failures.
 pub(super) async fn update(
     conn: &mut PgConnection,
     tenant: TenantId,
@@ -249,7 +249,7 @@ pub async fn delete_of_tenant(conn: &mut PgConnection, tenant: TenantId) -> sqlx
         .map(drop)
 }
 
-/// Where events of a tenant are sent.
+/// An endpoint for events of a tenant.
 #[derive(Debug)]
 pub(super) struct Target {
     pub(super) id: WebhookId,
@@ -281,7 +281,7 @@ pub(super) async fn targets(conn: &mut PgConnection, tenants: &[TenantId]) -> sq
     .await
 }
 
-/// Notes that an endpoint has accepted a message. Not each time, as many messages change the same row.
+/// Records that an endpoint has accepted a message. Not for each message, as all of them change the same row.
 pub(super) async fn record_success(conn: &mut PgConnection, id: WebhookId) -> sqlx::Result<()> {
     sqlx::query!(
         "update webhooks set failing_since = null, last_success_at = now()
@@ -294,7 +294,7 @@ pub(super) async fn record_success(conn: &mut PgConnection, id: WebhookId) -> sq
     .map(drop)
 }
 
-/// Notes that an endpoint has not accepted a message.
+/// Records that an endpoint has not accepted a message.
 pub(super) async fn record_failure(conn: &mut PgConnection, id: WebhookId) -> sqlx::Result<()> {
     sqlx::query!(
         "update webhooks set failing_since = now() where id = $1 and failing_since is null",
@@ -305,7 +305,7 @@ pub(super) async fn record_failure(conn: &mut PgConnection, id: WebhookId) -> sq
     .map(drop)
 }
 
-/// Notes how long an endpoint is to get nothing, unless the webhook has another one.
+/// Records how long an endpoint is to get no messages, unless the webhook has another endpoint by now.
 pub(super) async fn hold(
     conn: &mut PgConnection,
     id: WebhookId,
@@ -339,7 +339,7 @@ pub(super) async fn disable_failing(
     Ok(disabled.execute(conn).await?.rows_affected() == 1)
 }
 
-/// Disables a webhook whose endpoint is gone, unless it has another one. Returns whether it did.
+/// Disables a webhook whose endpoint is gone, unless it has another endpoint by now. Returns whether it did.
 pub(super) async fn disable_gone(conn: &mut PgConnection, id: WebhookId, url: &str) -> sqlx::Result<bool> {
     let disabled = sqlx::query!(
         "update webhooks set enabled = false, problem = 'gone', generation = generation + 1
@@ -350,7 +350,7 @@ pub(super) async fn disable_gone(conn: &mut PgConnection, id: WebhookId, url: &s
     Ok(disabled.execute(conn).await?.rows_affected() == 1)
 }
 
-/// What a secret is encrypted for.
+/// The context to which a secret is bound.
 pub(super) fn context(id: WebhookId) -> String {
     format!("webhook {id}")
 }

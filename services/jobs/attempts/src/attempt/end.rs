@@ -80,7 +80,7 @@ pub async fn end(
     }
     free(conn, worker.id, job.id).await?;
     if place.is_some() {
-        // they have the attempt until their processes are idle
+        // other workers keep the attempt until their processes are idle
         for other in member::others(conn, job.id, number, worker.id).await? {
             pool::publish(conn, worker.pool, &pool::Changed::Worker(other)).await?;
         }
@@ -93,7 +93,7 @@ pub async fn end(
     Ok(ended.status.state())
 }
 
-/// A job that runs out of memory is tried once more, on a larger GPU if its pool has one.
+/// A job that ran out of memory is tried once more, on a larger GPU if its pool has one.
 async fn last_of_memory(conn: &mut PgConnection, job: JobId, how: &End) -> sqlx::Result<End> {
     let last = match how {
         End::Failed { problem, retryable: true } if problem.code == OUT_OF_MEMORY => {
@@ -129,7 +129,7 @@ async fn settle(
     Ok(Some(charge))
 }
 
-/// Charges nothing for earlier attempts of a job that has failed.
+/// Removes the charges for earlier attempts of a job that has failed.
 async fn take_back(conn: &mut PgConnection, job: &Job) -> sqlx::Result<()> {
     for (of, version, rate) in store::take_back(conn, job).await? {
         let none = Charge::default();
@@ -139,19 +139,20 @@ async fn take_back(conn: &mut PgConnection, job: &Job) -> sqlx::Result<()> {
     Ok(())
 }
 
-/// What an attempt has made.
+/// The results of an attempt.
 pub struct Results<'a> {
     pub artifacts: &'a [Artifact],
-    /// What its model is called, if it is a training.
+    /// Name and base model of the result, if the job is a training.
     pub training: Option<&'a Training>,
-    /// Why the bucket of the tenant does not take them, if it does not.
+    /// Why the tenant's bucket does not accept them; none if it does.
     pub refused: Option<JobProblem>,
-    /// What the user is told of files that are no results.
+    /// The note for the user about files that are not results.
     pub note: Option<JobProblem>,
 }
 
-/// Ends the attempt with its results, unless `refused` says why they cannot be delivered; those of a training are a model, too.
-/// Returns the state of the job: `cancelled` if that came before.
+/// Ends the attempt with its results, unless `refused` has a reason why they cannot be delivered. A
+/// training's result also becomes a model. Returns the state of the job: `cancelled` if it was cancelled
+/// before.
 ///
 /// # Errors
 /// [`NotYours`] if the worker does not run it, unless exactly this attempt has succeeded before.

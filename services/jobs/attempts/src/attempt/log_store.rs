@@ -4,13 +4,13 @@ use ids::{JobId, TenantId};
 use jiff::Timestamp;
 use sqlx::PgConnection;
 
-/// Characters of an attempt that are kept: the last ones.
+/// Maximum number of characters kept of an attempt: the last ones.
 const KEPT: i32 = 65_536;
-/// Attempts of a job whose logs are kept: the last ones.
+/// Maximum number of attempts of a job whose logs are kept: the last ones.
 const ATTEMPTS: i32 = 3;
 
-/// Stores a part of a log, unless it is stored. What was left out before it is left out. Returns until where it is
-/// stored; none if there is no such job.
+/// Stores a part of a log, unless it is stored already. Parts missing before it stay missing. Returns the end
+/// of the stored log; none if there is no such job.
 pub async fn append(
     conn: &mut PgConnection,
     (job, number): (JobId, i32),
@@ -53,7 +53,7 @@ pub async fn append(
 /// The stored end of a log.
 pub struct Stored {
     pub text: String,
-    /// Bytes that were written until now.
+    /// Bytes that were written so far.
     pub until: i64,
     pub updated_at: Timestamp,
 }

@@ -11,7 +11,7 @@ use sqlx::PgConnection;
 pub struct Member {
     pub rank: i16,
     pub size: i64,
-    /// Its program has ended, or left.
+    /// Its program has ended, or has left.
     pub is_done: bool,
 }
 
@@ -55,7 +55,7 @@ pub async fn find(
     .await
 }
 
-/// Notes that the program of a worker has ended, or left.
+/// Records that the program of a worker has ended, or has left.
 pub async fn set_done(
     conn: &mut PgConnection,
     job: JobId,
@@ -103,7 +103,8 @@ pub async fn others(
     .await
 }
 
-/// Notes where the others reach a worker, which has its inputs. Returns the address of rank 0 once all have joined.
+/// Records the address at which the others reach a worker, which has its inputs. Returns the address of rank
+/// 0 once all have joined.
 pub async fn join(
     conn: &mut PgConnection,
     job: JobId,

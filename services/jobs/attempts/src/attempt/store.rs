@@ -25,8 +25,9 @@ pub struct Opened<'a> {
     pub at: Timestamp,
 }
 
-/// Inserts an attempt of a job that was assigned in this transaction. It keeps the price of its workers, without those that are
-/// instances of the job's tenant: they are charged themselves. Returns whether there is one.
+/// Inserts an attempt of a job that was assigned in this transaction. It keeps the price of its workers,
+/// without those that are the tenant's own instances, which are charged as instances. Returns whether there
+/// is one.
 pub async fn open(conn: &mut PgConnection, attempt: &Opened<'_>) -> sqlx::Result<bool> {
     let workers = i16::try_from(attempt.workers.len()).unwrap_or(i16::MAX);
     let is_priced = sqlx::query_scalar!(
@@ -58,7 +59,7 @@ pub async fn open(conn: &mut PgConnection, attempt: &Opened<'_>) -> sqlx::Result
     Ok(is_priced)
 }
 
-/// What decides about the cost of an open attempt.
+/// The facts that determine the cost of an open attempt.
 pub struct OpenCost {
     worker: WorkerId,
     gpu_spec: String,
@@ -71,7 +72,7 @@ pub struct OpenCost {
 }
 
 impl OpenCost {
-    /// What is recorded of the attempt; none if it has no price, or nothing was worked.
+    /// Returns the usage record of the attempt; none if it has no price or has not worked.
     pub fn record(self, job: &Job, number: i32) -> Option<(Of, Rate)> {
         let of = Of {
             kind: job.kind,
@@ -91,7 +92,7 @@ fn rate(price: Option<Decimal>, currency: Option<String>, factor: Option<Decimal
     Some(Rate { price_per_hour: price?, currency: currency?, level_factor: factor? })
 }
 
-/// Returns what decides about the cost of an open attempt.
+/// Returns the facts that determine the cost of an open attempt.
 pub async fn open_cost(conn: &mut PgConnection, job: JobId, number: i32) -> sqlx::Result<Option<OpenCost>> {
     let row = sqlx::query!(
         r#"select worker_id, gpu_spec, assigned_at, working_at, stop_at, price_per_hour, currency, level_factor,
@@ -111,7 +112,7 @@ pub async fn open_cost(conn: &mut PgConnection, job: JobId, number: i32) -> sqlx
     }))
 }
 
-/// Charges nothing any more for ended attempts of a job. Returns those that had cost something, with their new versions.
+/// Removes the charges for ended attempts of a job. Returns those that had a charge, with their new versions.
 pub async fn take_back(conn: &mut PgConnection, job: &Job) -> sqlx::Result<Vec<(Of, i32, Rate)>> {
     let rows = sqlx::query!(
         "update attempts
@@ -140,7 +141,7 @@ pub async fn take_back(conn: &mut PgConnection, job: &Job) -> sqlx::Result<Vec<(
     Ok(taken.collect())
 }
 
-/// The price of an attempt that has not worked until now, and what its job may still cost.
+/// The price of an attempt that has not worked yet, and what its job may still cost.
 pub struct Unworked {
     pub rate: Option<Rate>,
     pub max_cost: Option<Money>,
@@ -149,8 +150,8 @@ pub struct Unworked {
 }
 
 impl Unworked {
-    /// Returns how many seconds of work the job can pay; none if there is no limit. A price in another currency than the limit,
-    /// which has changed since the submission, cannot be paid.
+    /// Returns for how many seconds of work the job can pay; none if there is no limit. It cannot pay a price
+    /// in another currency than the limit: the currency has changed since the submission.
     pub fn affordable(&self) -> Option<i64> {
         let (rate, limit) = (self.rate.as_ref()?, self.max_cost.as_ref()?);
         if rate.currency != limit.currency {
@@ -160,7 +161,7 @@ impl Unworked {
     }
 }
 
-/// Returns the price of an open attempt that has not worked until now; none if it has.
+/// Returns the price of an open attempt that has not worked yet; none if it has.
 pub async fn unworked(conn: &mut PgConnection, job: JobId, number: i32) -> sqlx::Result<Option<Unworked>> {
     let row = sqlx::query!(
         r#"select a.price_per_hour, a.currency, a.level_factor, j.max_cost, j.max_cost_currency,
@@ -181,7 +182,7 @@ pub async fn unworked(conn: &mut PgConnection, job: JobId, number: i32) -> sqlx:
     }))
 }
 
-/// Notes that an attempt works from now on, and when its cost reaches the limit.
+/// Records that an attempt works from now on, and when its cost reaches the limit.
 pub async fn set_working(
     conn: &mut PgConnection,
     job: JobId,
@@ -242,7 +243,7 @@ pub async fn list(
     .await
 }
 
-/// Closes an open attempt, with what it costs. Its progress is over.
+/// Closes an open attempt, with its cost. Deletes its progress.
 pub async fn close(
     conn: &mut PgConnection,
     job: JobId,
@@ -271,7 +272,7 @@ pub async fn close(
     sqlx::query!("delete from progress where job_id = $1", job as JobId).execute(conn).await.map(drop)
 }
 
-/// Notes what the tenant is told of an attempt that has succeeded.
+/// Records the note for the tenant about an attempt that has succeeded.
 pub async fn note(
     conn: &mut PgConnection,
     job: JobId,
@@ -289,7 +290,7 @@ pub async fn note(
     .map(drop)
 }
 
-/// Notes the node of the worker with which an attempt was lost, or whose GPU has failed.
+/// Records the node of the worker that was lost, or whose GPU has failed.
 pub async fn note_lost_node(
     conn: &mut PgConnection,
     job: JobId,
@@ -335,7 +336,7 @@ pub async fn state(
     .await
 }
 
-/// Notes that the worker has begun.
+/// Records that the worker has begun.
 pub async fn begin(conn: &mut PgConnection, job: JobId, number: i32) -> sqlx::Result<()> {
     sqlx::query!(
         "update attempts set begun_at = now() where job_id = $1 and number = $2 and begun_at is null",
@@ -367,7 +368,7 @@ pub async fn inputs(conn: &mut PgConnection, job: JobId) -> sqlx::Result<Inputs>
     .await
 }
 
-/// What a worker runs.
+/// The attempt that a worker runs.
 pub struct Current {
     pub job: JobId,
     pub attempt: i32,

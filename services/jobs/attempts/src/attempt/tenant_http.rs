@@ -1,4 +1,4 @@
-//! `/v1/jobs/{id}/attempts`: the tries of a job, and what they cost.
+//! `/v1/jobs/{id}/attempts`: the attempts of a job, and their cost.
 
 use api::{Json, Page, PageParams, Path, Problem, Query, openapi::OpenApiRouter};
 use auth::{HasAuth, Member};

@@ -1,4 +1,4 @@
-//! `/v1/jobs/{id}/log`: the end of what the program of a job has written.
+//! `/v1/jobs/{id}/log`: the end of the output of a job's program.
 
 use api::{Checks, Json, Path, Problem, Query, openapi::OpenApiRouter};
 use auth::{HasAuth, Member};

@@ -1,4 +1,4 @@
-//! Follows what happens to instances: those of workers are compared with them at once.
+//! Follows the events of instances: workers are compared with their instances at once.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use tokio::time::sleep;
 
 use super::{Parts, store};
 
-/// How long a read waits for an event: less than a call may take.
+/// How long a read waits for an event: less than the time limit of a call.
 const WAIT: Duration = Duration::from_secs(5);
 /// Delay after a failure. Meanwhile workers are compared with their instances from time to time.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Reads events from now on: what came before is in the instances.
+/// Reads events from now on; the instances contain the effects of earlier ones.
 pub async fn follow(parts: Parts) -> anyhow::Result<()> {
     let Some(gpu) = &parts.gpu else { return Ok(()) };
     let mut cursor = "latest".to_owned();

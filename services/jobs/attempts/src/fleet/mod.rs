@@ -1,7 +1,8 @@
-//! Workers that the platform runs itself: as many instances of a pool's tenant as the queue asks for.
+//! Workers that the platform runs itself: as many instances of a pool's tenant as the queue needs.
 //!
-//! A row of a worker is written before its instance is ordered, and deleted after it: so each instance has a row, however a
-//! process ends. Each replica runs the rounds of [`reconcile`]; locks of rows let one of them at a time decide about a pool.
+//! A row of a worker is written before its instance is ordered, and deleted after it: so each instance has a
+//! row, even after a crash. Each replica runs the rounds of [`reconcile`]; row locks let only one replica at
+//! a time decide about a pool.
 
 mod config;
 mod follow;

@@ -1,13 +1,13 @@
-//! Tells the gpu service which of the lent workers are taken first.
+//! Reports to the gpu service the order in which lent workers are recalled.
 
 use gpu_api::ManagedChange;
 
 use super::{Parts, store};
 
-/// Ranks that are told in a round.
+/// Maximum number of ranks reported in a round.
 const BATCH: i64 = 50;
 
-/// Tells those ranks that have changed.
+/// Reports the ranks that have changed.
 pub(super) async fn tell(parts: &Parts) -> anyhow::Result<()> {
     let Some(gpu) = &parts.gpu else { return Ok(()) };
     let mut tx = parts.db.worker().await?;

@@ -1,5 +1,5 @@
-//! The rounds: decides how many workers each pool has, orders and deletes instances, and follows them. No call of the gpu
-//! service is made in a transaction.
+//! The rounds: decide how many workers each pool has, order and delete instances, and follow them. No call of
+//! the gpu service is made in a transaction.
 
 use std::{
     collections::HashMap,
@@ -29,7 +29,7 @@ use crate::session::{EndCause, end_session};
 
 /// Time in which the process that has the token of a worker repeats the order of its instance. Then it is given up.
 const ORDER_TIME: Duration = Duration::from_secs(60);
-/// The row of a worker is kept for this long after the order, in which a call that was lost may still arrive.
+/// The row of a worker is kept for this long after the order, in case a delayed call still arrives.
 const LATE: SignedDuration = SignedDuration::from_secs(180);
 /// How often the stock is asked for spare units while a pool has too few workers.
 const LEND_PERIOD: Duration = Duration::from_secs(5);
@@ -42,8 +42,8 @@ const BATCH: u32 = 50;
 #[derive(Clone)]
 pub struct Fleets {
     parts: Parts,
-    /// Of workers whose instances are ordered. They are stored nowhere else: when the process ends, others delete what it may
-    /// have ordered, and order anew.
+    /// Tokens of workers whose instances are ordered. They are stored nowhere else: when the process ends,
+    /// other replicas delete what it may have ordered, and order anew.
     tokens: Arc<Mutex<HashMap<WorkerId, SecretString>>>,
 }
 
@@ -83,7 +83,7 @@ impl Fleets {
         self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Compares a pool with its workers, and writes what is to be done.
+    /// Compares a pool with its workers, and writes the changes.
     async fn decide(&self, pool: PoolId, config: &FleetConfig) -> anyhow::Result<()> {
         let mut tx = self.parts.db.worker().await?;
         let Some(fleet) = store::lock_pool(&mut tx, pool).await? else { return Ok(()) };
@@ -148,7 +148,7 @@ impl Fleets {
         Ok(())
     }
 
-    /// Orders the instance of a worker, or again if it is not known whether that was done.
+    /// Orders the instance of a worker; repeats the order if its result is unknown.
     async fn order(&self, worker: WorkerId, config: &FleetConfig) -> anyhow::Result<()> {
         let Some(token) = self.tokens().get(&worker).cloned() else { return Ok(()) };
         let mut tx = self.parts.db.worker().await?;
@@ -166,7 +166,7 @@ impl Fleets {
             Err(peer::Error::Problem(problem)) if problem.status < 500 => {
                 self.fail(&mut tx, order.pool, worker, &problem.detail).await?;
             }
-            // it is repeated in the next round
+            // the order is repeated in the next round
             Err(error) => return Err(error.into()),
         }
         tx.commit().await?;
@@ -179,7 +179,7 @@ impl Fleets {
         let Some(gpu) = &self.parts.gpu else { return Ok(()) };
         match worker.stage {
             WorkerStage::Ordered => {
-                // the process that ordered it has ended: nobody has the token
+                // the process that ordered it has ended, and the token is lost
                 let mut tx = self.parts.db.worker().await?;
                 self.leave(&mut tx, worker.id).await?;
                 tx.commit().await?;
@@ -258,7 +258,7 @@ impl Fleets {
         message: &str,
     ) -> anyhow::Result<()> {
         tracing::warn!(pool.id = %pool, worker.id = %worker, message, "a worker has failed");
-        // the pool first, as everywhere
+        // locks the pool first, like all transactions
         let failures = store::count_failure(conn, pool, message).await?;
         store::delay(conn, pool, fleet::delay(failures)).await?;
         Ok(self.leave(conn, worker).await?)
@@ -279,7 +279,7 @@ fn is_taken(worker: &Due, ended: &ManagedInstance) -> bool {
     worker.tenure == Tenure::Lent && ended.reason.as_deref() == Some("stock_exhausted")
 }
 
-/// Inserts a worker that is to be ordered. Returns its token.
+/// Inserts a worker to order. Returns its token.
 async fn insert(
     conn: &mut sqlx::PgConnection,
     pool: PoolId,
@@ -305,7 +305,7 @@ fn body(order: &Order, token: SecretString, config: &FleetConfig) -> ManagedOrde
         wait: order.tenure == Tenure::Firm,
         interruptible: order.tenure == Tenure::Lent,
         reaches_peers: order.dedicated,
-        // only dedicated pools can have `command.run`, also later
+        // only dedicated pools can have `command.run`, now and later
         runs_tenant_code: order.dedicated,
     }
 }

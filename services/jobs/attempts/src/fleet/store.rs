@@ -25,14 +25,14 @@ pub(super) struct FleetPool {
     pub(super) service: Option<String>,
     pub(super) version: Option<String>,
     pub(super) size: Size,
-    /// Whether workers have failed, and no other is to be ordered yet.
+    /// Whether workers have failed, and the next order is delayed.
     pub(super) is_delayed: bool,
     /// Whether the stock may be asked for spare units.
     pub(super) may_lend: bool,
 }
 
 impl FleetPool {
-    /// What a firm worker is. None if the platform runs none, or none now.
+    /// Returns the firm worker to order; none if the platform runs none now.
     pub(super) fn worker(&self) -> Option<NewWorker<'_>> {
         let (service, gpu_spec) = self.service.as_deref().zip(self.gpu_specs.first())?;
         let new = NewWorker { gpu_spec, service, version: self.version.as_deref(), tenure: Tenure::Firm };
@@ -87,7 +87,7 @@ pub(super) async fn lock_members(conn: &mut PgConnection, pool: PoolId) -> sqlx:
     Ok(members.collect())
 }
 
-/// Asks the stock for spare units again after this time.
+/// Delays the next request for spare units by this time.
 pub(super) async fn delay_lending(conn: &mut PgConnection, pool: PoolId, time: Duration) -> sqlx::Result<()> {
     sqlx::query!(
         "update pools set lend_at = now() + make_interval(secs => $2) where id = $1",
@@ -113,7 +113,7 @@ pub(super) struct Order {
     pub(super) dedicated: bool,
 }
 
-/// A worker that is to be ordered.
+/// A worker to order.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NewWorker<'a> {
     pub(super) gpu_spec: &'a str,
@@ -122,7 +122,8 @@ pub(super) struct NewWorker<'a> {
     pub(super) tenure: Tenure,
 }
 
-/// Inserts a worker whose instance is to be ordered. The process that has its token does so in `time`, or nobody.
+/// Inserts a worker whose instance is to be ordered. Only the process that has its token does so, within
+/// `time`.
 pub(super) async fn insert(
     conn: &mut PgConnection,
     pool: PoolId,
@@ -172,7 +173,7 @@ pub(super) async fn extend_order(
     .await
 }
 
-/// Notes that the gpu service has the order.
+/// Records that the gpu service has the order.
 pub(super) async fn confirm(conn: &mut PgConnection, worker: WorkerId) -> sqlx::Result<()> {
     sqlx::query!(
         "update workers set stage = 'placed', check_at = now() where id = $1 and stage = 'ordered'",
@@ -194,7 +195,7 @@ pub(super) async fn leave(conn: &mut PgConnection, worker: WorkerId) -> sqlx::Re
     .map(drop)
 }
 
-/// A worker that is to be compared with its instance.
+/// A worker to compare with its instance.
 pub(super) struct Due {
     pub(super) id: WorkerId,
     pub(super) pool: PoolId,
@@ -208,8 +209,8 @@ pub(super) struct Due {
     pub(super) silent: Option<f64>,
 }
 
-/// Returns workers that are to be compared with their instances, each to one caller. They are compared again soon until they
-/// are ready, and then in case an event was missed.
+/// Returns workers to compare with their instances, each to one caller. They are compared often until they
+/// are ready, and rarely afterwards, in case an event was missed.
 pub(super) async fn take_due(conn: &mut PgConnection, limit: i64) -> sqlx::Result<Vec<Due>> {
     sqlx::query_as!(
         Due,
@@ -226,7 +227,7 @@ pub(super) async fn take_due(conn: &mut PgConnection, limit: i64) -> sqlx::Resul
     .await
 }
 
-/// Lets the workers with these instances be compared with them in the next round.
+/// Makes the workers with these instances due for comparison in the next round.
 pub(super) async fn check_now(conn: &mut PgConnection, instances: &[InstanceId]) -> sqlx::Result<()> {
     sqlx::query!(
         "update workers set check_at = now() where instance_id = any($1) and stage <> 'ordered' and check_at > now()",
@@ -237,7 +238,8 @@ pub(super) async fn check_now(conn: &mut PgConnection, instances: &[InstanceId])
     .map(drop)
 }
 
-/// Gives a worker no more jobs, as its instance has lost its unit, and lets it leave its job by a time before `leave_by`.
+/// Closes a worker for new jobs, as its instance has lost its unit, and makes it leave its job before
+/// `leave_by`.
 pub(super) async fn recall(
     conn: &mut PgConnection,
     pool: PoolId,
@@ -264,7 +266,7 @@ pub(super) async fn recall(
     pool::publish(conn, pool, &pool::Changed::Worker(worker)).await
 }
 
-/// Stores which of the lent workers are taken first.
+/// Stores the order in which lent workers are recalled.
 pub async fn set_ranks(conn: &mut PgConnection, ranks: &[(WorkerId, i16)]) -> sqlx::Result<()> {
     let (workers, ranks): (Vec<WorkerId>, Vec<i16>) = ranks.iter().copied().unzip();
     sqlx::query!(
@@ -297,7 +299,7 @@ pub(super) async fn untold(conn: &mut PgConnection, limit: i64) -> sqlx::Result<
     .await
 }
 
-/// Notes the rank that the gpu service knows.
+/// Records the rank that the gpu service knows.
 pub(super) async fn set_told(conn: &mut PgConnection, worker: WorkerId, rank: i16) -> sqlx::Result<()> {
     sqlx::query!("update workers set told_rank = $2 where id = $1", worker as WorkerId, rank)
         .execute(conn)
@@ -305,7 +307,7 @@ pub(super) async fn set_told(conn: &mut PgConnection, worker: WorkerId, rank: i1
         .map(drop)
 }
 
-/// Notes where a worker runs.
+/// Records the node of a worker.
 pub(super) async fn set_node(
     conn: &mut PgConnection,
     pool: PoolId,
@@ -318,7 +320,7 @@ pub(super) async fn set_node(
     pool::publish(conn, pool, &pool::Changed::Worker(worker)).await
 }
 
-/// Notes that the instance of a worker runs, and no process is registered.
+/// Records that the instance of a worker runs, and no process is registered.
 pub(super) async fn begin_silence(conn: &mut PgConnection, worker: WorkerId) -> sqlx::Result<()> {
     sqlx::query!(
         "update workers set silent_since = now() where id = $1 and state = 'offline' and silent_since is null",
@@ -337,7 +339,7 @@ pub(super) async fn delete(conn: &mut PgConnection, worker: WorkerId) -> sqlx::R
         .map(drop)
 }
 
-/// Notes that a worker has failed. Returns how many have in a row.
+/// Records that a worker has failed. Returns the number of failures in a row.
 pub(super) async fn count_failure(conn: &mut PgConnection, pool: PoolId, problem: &str) -> sqlx::Result<u32> {
     let failures = sqlx::query_scalar!(
         "update pools set failures = failures + 1, problem = $2 where id = $1 returning failures",
@@ -347,7 +349,7 @@ pub(super) async fn count_failure(conn: &mut PgConnection, pool: PoolId, problem
     Ok(failures.fetch_optional(conn).await?.map_or(0, |count| u32::try_from(count).unwrap_or_default()))
 }
 
-/// Orders no other worker for this time.
+/// Delays the next order by this time.
 pub(super) async fn delay(conn: &mut PgConnection, pool: PoolId, time: Duration) -> sqlx::Result<()> {
     sqlx::query!(
         "update pools set retry_at = now() + make_interval(secs => $2) where id = $1",
@@ -359,7 +361,7 @@ pub(super) async fn delay(conn: &mut PgConnection, pool: PoolId, time: Duration)
     .map(drop)
 }
 
-/// Forgets failures: a worker is ready.
+/// Resets the number of failures: a worker is ready.
 pub(super) async fn forget_failures(conn: &mut PgConnection, pool: PoolId) -> sqlx::Result<()> {
     sqlx::query!(
         "update pools set failures = 0, retry_at = null, problem = null where id = $1 and failures > 0",
@@ -370,7 +372,7 @@ pub(super) async fn forget_failures(conn: &mut PgConnection, pool: PoolId) -> sq
     .map(drop)
 }
 
-/// Stores how many workers the queue asks for, unless there is a later scheduler.
+/// Stores how many workers the queue needs, unless there is a later scheduler.
 pub async fn set_wanted(conn: &mut PgConnection, pool: PoolId, epoch: i64, wanted: u32) -> sqlx::Result<()> {
     sqlx::query!(
         "update pools set wanted = $3 where id = $1 and epoch = $2 and wanted <> $3",

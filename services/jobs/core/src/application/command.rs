@@ -97,7 +97,7 @@ fn distinct<Id: Ord + Copy>(checks: &mut Checks, at: &str, ids: &[Id], most: usi
     checks.require(distinct.len() == ids.len(), at, "must be different");
 }
 
-/// Jobs with the same command take about as long.
+/// Jobs with the same command take about the same time.
 fn class(command: &[String]) -> String {
     let words: Vec<&str> = command.iter().map(String::as_str).collect();
     format!("command.run/{}", ModelId::derived(&words).uuid().simple())

@@ -19,7 +19,7 @@ struct Train {
     /// What the pictures show, as a class: `dog`.
     #[serde(deserialize_with = "problem::text::nfc")]
     theme: String,
-    /// A word that stands for the subject in prompts.
+    /// The word for the subject in prompts.
     #[serde(default = "token")]
     token: String,
     /// Name of the model; by default the theme.

@@ -44,7 +44,7 @@ pub(super) struct Generation {
     images: u32,
 }
 
-/// A model of the tenant, and how strong it is.
+/// A model of the tenant, with its weight.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(from = "Named")]
 struct Adapter {
@@ -137,7 +137,8 @@ impl Generation {
         checks.within("/parameters/images", self.images, 1, 8);
     }
 
-    /// Returns what follows for a method that computes `steps` of the steps, from checked values and all `parameters`.
+    /// Returns the inputs of a method that computes `steps` of the steps, from checked values and all
+    /// `parameters`.
     pub(super) fn inputs(&self, method: &str, steps: u32, parameters: Value) -> Inputs {
         let models: Vec<ModelId> = self.models.iter().map(|model| model.id).collect();
         let mut loaded = vec!["stable-diffusion".to_owned(), self.model.clone()];

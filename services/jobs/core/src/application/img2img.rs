@@ -1,4 +1,5 @@
-//! `stable-diffusion.img2img`: pictures from a picture and a text. The names are those of the WebUI's API, but for `image`.
+//! `stable-diffusion.img2img`: pictures from a picture and a text. The names are those of the WebUI's API,
+//! except `image`.
 
 use ids::{ArtifactId, UploadId};
 use problem::{Checks, FieldError};
@@ -9,7 +10,7 @@ use super::{Inputs, generation::Generation, typed};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Img2Img {
-    /// Where it begins.
+    /// The picture to start from.
     image: Picture,
     /// White where the picture is repainted; without one it is repainted everywhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -62,7 +63,8 @@ pub(super) fn read(parameters: &Value) -> Result<Inputs, Vec<FieldError>> {
     Ok(Inputs { uploads, artifacts, ..read.generation.inputs("img2img", steps, parameters) })
 }
 
-/// How many of the steps the WebUI computes: it begins with a picture that is noisy by the strength.
+/// Returns how many of the steps the WebUI computes: it starts with a picture that has noise according to the
+/// strength.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a part of the steps")]
 fn steps(steps: u32, denoising_strength: f64) -> u32 {
     (f64::from(steps) * denoising_strength.min(0.999)) as u32 + 1

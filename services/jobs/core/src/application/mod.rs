@@ -1,4 +1,4 @@
-//! What can be asked for: methods of applications, their parameters, and what scheduling has to know of them.
+//! The methods of applications, their parameters, and the facts that scheduling needs.
 
 mod command;
 mod dreambooth;
@@ -37,21 +37,21 @@ pub const COMMAND: &str = "command";
 /// Name of the result of a training that is the model.
 pub const MODEL_FILE: &str = "model.safetensors";
 
-/// What the model of a training is called, and adapts.
+/// Name and base model of the model that a training makes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Training {
     pub name: String,
     pub base_model: String,
 }
 
-/// Valid parameters, and what follows from them.
+/// Valid parameters, and values derived from them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Inputs {
     /// With all defaults filled in.
     pub parameters: Value,
-    /// What a worker has to have loaded.
+    /// The model that a worker has to load.
     pub model: Option<ModelId>,
-    /// Jobs of one class take about as long.
+    /// Jobs of one class take about the same time.
     pub class: String,
     /// Uploads that it uses.
     pub uploads: Vec<UploadId>,
@@ -59,9 +59,9 @@ pub struct Inputs {
     pub artifacts: Vec<ArtifactId>,
     /// Models of the tenant that it uses.
     pub models: Vec<ModelId>,
-    /// What these have to adapt; none if they are only files.
+    /// The base model that these have to adapt; none if they are only files.
     pub base_model: Option<String>,
-    /// What a worker has to have; none if it is the default, which each has.
+    /// The model that a worker must have; none for the default, which every worker has.
     pub needs: Option<Needs>,
     /// The model that it makes.
     pub training: Option<Training>,
@@ -104,7 +104,7 @@ impl Method {
 /// The checkpoint that is loaded if a request names none.
 const DEFAULT_MODEL: &str = "default";
 
-/// What a worker has to have for a method that names this model.
+/// The model that a worker must have for a method that names this model.
 fn needs(kind: BaseModelKind, name: &str) -> Option<Needs> {
     (name != DEFAULT_MODEL).then(|| Needs { kind, name: name.to_owned() })
 }

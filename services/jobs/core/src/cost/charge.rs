@@ -1,6 +1,6 @@
 //! The charge for an attempt. Pure.
 //!
-//! Work is charged from the first report of a phase after loading; loading is the platform's. A user pays for what it gets: for
+//! Work is charged from the first report of a phase after loading; loading is not charged. A user pays for
 //! work that led to results or that the user ended, and for work that is kept in a checkpoint.
 
 use jiff::Timestamp;
@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use super::amount::SCALE;
 
 const SECONDS_PER_HOUR: i64 = 3_600;
-/// A limit that is further away than ten years is none.
+/// A limit that is reached only after more than ten years counts as none.
 const FAR: i64 = 315_360_000;
 
 /// The price of an attempt.
@@ -55,17 +55,17 @@ impl Rate {
     }
 }
 
-/// The end of an attempt, with what its cost depends on.
+/// The end of an attempt, with the facts that determine its cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     Succeeded,
-    /// By the user, and its worker has said so.
+    /// By the user, confirmed by its worker.
     Cancelled,
     /// The cost has reached the limit.
     OverCost,
-    /// Its tenant has seen to it that it cannot go on.
+    /// An action of its tenant prevents it from continuing.
     Prevented,
-    /// And its job with it.
+    /// It failed, and its job with it.
     Failed,
     /// It failed, and another may succeed.
     Retried,

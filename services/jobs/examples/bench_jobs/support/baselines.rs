@@ -17,7 +17,7 @@ pub(crate) enum Policy {
     Shortest,
 }
 
-/// What became of a trace.
+/// The outcome of a trace.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     /// Completion times.

@@ -44,7 +44,7 @@ pub(crate) fn run(jobs: &[Training], nodes: usize, tenants: bool, shares: &BTree
         if arrival.is_none() && end.is_none() {
             return outcome;
         }
-        // rounds that only time asks for: one a minute at most
+        // rounds without an event: at most one a minute
         let wake = pool.next_wake(START + last).map(|at| (at - START).max(last + MINUTE));
         let at = arrival.into_iter().chain(end).chain(wake).min().unwrap_or(last);
         last = at;

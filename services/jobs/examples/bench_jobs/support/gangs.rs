@@ -1,7 +1,7 @@
 //! Simple schedulers of jobs on several GPUs, to compare with.
 //!
-//! A job of at most eight GPUs runs on one node, on the one with the fewest idle GPUs that has enough; a larger one on the
-//! nodes with most idle GPUs.
+//! A job of at most eight GPUs runs on one node: the one with the fewest idle GPUs that are enough. A larger
+//! job runs on the nodes with the most idle GPUs.
 
 use std::{
     cmp::Reverse,
@@ -16,14 +16,14 @@ pub(crate) const NODE: u32 = 8;
 /// Which job is next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Policy {
-    /// The oldest; while it has no room, none.
+    /// The oldest; while it does not fit, none.
     Fifo,
-    /// EASY: younger jobs pass the oldest if they do not delay it, as far as the p90 of durations tell. They are learned as
-    /// for the core.
+    /// EASY: younger jobs pass the oldest if they do not delay it, by the p90 of durations, which are learned
+    /// as for the core.
     Easy,
     /// EASY with the true durations.
     EasyTrue,
-    /// The shortest by its true duration; those without room are passed.
+    /// The shortest by its true duration; jobs that do not fit are skipped.
     Shortest,
 }
 
@@ -32,7 +32,7 @@ type Idle = Vec<u32>;
 /// Nodes with a number of GPUs of each.
 type Place = Vec<(usize, u32)>;
 
-/// What became of a trace.
+/// The outcome of a trace.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     /// Times from submission to end, in milliseconds, by number of the job.
@@ -84,11 +84,11 @@ struct Cluster<'a> {
     policy: Policy,
     jobs: &'a [Training],
     idle: Idle,
-    /// Job and expected duration, by what the policy goes by.
+    /// Job and expected duration, by the order of the policy.
     queue: BTreeMap<(u64, usize), u64>,
     /// By expected end.
     running: BTreeSet<(u64, usize)>,
-    /// Of running jobs: the expected end, and where.
+    /// Running jobs: the expected end, and the place.
     places: BTreeMap<usize, (u64, Place)>,
     ends: BinaryHeap<(Reverse<u64>, usize)>,
     ended: Ended,
@@ -138,14 +138,14 @@ impl Cluster<'_> {
         }
     }
 
-    /// Starts jobs that leave the oldest the GPUs on which it can start first.
+    /// Starts jobs that leave the GPUs on which the oldest job can start first.
     fn backfill(&mut self, now: u64) {
         let Some(((_, oldest), _)) = self.queue.first_key_value() else { return };
         if self.idle.iter().all(|gpus| *gpus == 0) {
             return;
         }
         let wanted = self.jobs[*oldest].gpus;
-        // what is idle when the oldest starts
+        // the idle GPUs when the oldest starts
         let mut then = self.idle.clone();
         let mut start = None;
         for (end, number) in &self.running {
@@ -201,7 +201,7 @@ fn fit(idle: &Idle, gpus: u32) -> Option<Place> {
     None
 }
 
-/// Sizes that did not fit, and so do not fit later in a round, in which GPUs are only taken.
+/// Sizes that did not fit. They do not fit later in a round either, as a round only takes GPUs.
 #[derive(Debug, Default)]
 struct Full {
     on_a_node: Option<u32>,

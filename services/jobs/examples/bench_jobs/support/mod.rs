@@ -1,4 +1,4 @@
-//! What the benchmarks of scheduling share: seeded numbers, pools, quantiles.
+//! Shared parts of the scheduling benchmarks: seeded numbers, pools, quantiles.
 
 use std::sync::Arc;
 
@@ -115,7 +115,7 @@ pub(crate) fn job(id: u64, shape: &Arc<Shape>, submitted: Millis) -> Job {
     }
 }
 
-/// The value below which a part of the values lies.
+/// The value that this share of the values does not exceed.
 pub(crate) fn percentile<T: Copy + Ord + Default>(values: &mut [T], part: f64) -> T {
     values.sort_unstable();
     let at = (values.len() as f64 * part) as usize;

@@ -48,7 +48,7 @@ pub(crate) fn read(path: &str) -> Result<Vec<Training>, String> {
 /// Before any job has ended.
 const UNKNOWN: Estimate = Estimate { p50: 60 * MINUTE, p90: 24 * 60 * MINUTE };
 
-/// What is known of durations: those of the jobs that ended.
+/// Known durations: those of the jobs that ended.
 #[derive(Debug, Default)]
 pub(crate) struct Ended {
     by_cluster: BTreeMap<(u64, u32), Histogram>,
@@ -63,7 +63,8 @@ impl Ended {
         self.all.record(job.run);
     }
 
-    /// Of the jobs of the same virtual cluster with as many GPUs; with too few of them, of a wider class.
+    /// Estimates from jobs of the same virtual cluster with as many GPUs; with too few of them, from a wider
+    /// class.
     pub(crate) fn estimate(&self, job: &Training) -> Estimate {
         let own = self.by_cluster.get(&(job.cluster, job.gpus)).and_then(Histogram::estimate);
         let gpus = || self.by_gpus.get(&job.gpus).and_then(Histogram::estimate);

@@ -12,7 +12,7 @@ use super::Random;
 pub(crate) struct Request {
     pub(crate) at: u64,
     pub(crate) model: u64,
-    /// Who asks.
+    /// The requesting group.
     pub(crate) group: u64,
     /// Loading the model.
     pub(crate) load: u64,
@@ -64,7 +64,7 @@ const SECONDS: [(f64, f64); 12] = [
 const SECONDS_MEAN: f64 = 28.9;
 /// Milliseconds of pure inference in the mean; times are scaled to it.
 const INFERENCE: f64 = 15_100.0;
-/// As many as the trace has.
+/// As many requests as the trace has.
 pub(crate) const REQUESTS: usize = 26_392;
 const DAY: f64 = 86_400.0;
 
@@ -83,7 +83,7 @@ pub(crate) fn generate(count: usize, seed: u64, compression: u64, load: u64) -> 
         let mut model = random.weighted(&models);
         for _ in 0..random.quantile(&SESSION).round() as usize {
             let class = random.weighted(&[0.58, 0.19, 0.15, 0.08]) as u64;
-            // more pictures take longer, by the trace 1.5 times for four
+            // more pictures take longer: in the trace, four take 1.5 times as long
             let slower = [0.88, 1.2, 1.2, 1.0][class as usize];
             let run = random.quantile(&SECONDS) / SECONDS_MEAN * INFERENCE * slower;
             requests.push(Request {

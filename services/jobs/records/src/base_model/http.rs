@@ -1,4 +1,4 @@
-//! `/v1/base-models`: what jobs can name as `model` and `base_model`.
+//! `/v1/base-models`: the values of `model` and `base_model` of jobs.
 
 use api::{Json, Page, PageParams, Problem, Query, openapi::OpenApiRouter};
 use auth::{HasAuth, Role, User};

@@ -1,4 +1,4 @@
-//! SQL of what workers have.
+//! SQL of the models that workers have.
 
 use ids::{PoolId, TenantId, WorkerId};
 use jobs_core::needs::{BaseModelKind, Models};
@@ -10,7 +10,8 @@ use crate::pool::{self, Changed};
 /// Maximum number of known models that a refusal names.
 const NAMED: i64 = 50;
 
-/// Stores what a locked worker has, and what its image has with it, and tells the scheduler. Writes nothing if that is known.
+/// Stores the models of a locked worker, and of its image, and notifies the scheduler. Writes nothing if they
+/// are unchanged.
 pub async fn report(conn: &mut PgConnection, worker: WorkerId, models: &Models) -> sqlx::Result<()> {
     let Models { checkpoints, base_models } = models;
     let changed = sqlx::query_scalar!(
@@ -31,7 +32,7 @@ pub async fn report(conn: &mut PgConnection, worker: WorkerId, models: &Models) 
     }
 }
 
-/// Stores what the image of a worker has, and forgets images that the pool does not use any more.
+/// Stores the models of a worker's image, and deletes images that the pool no longer uses.
 async fn report_image(conn: &mut PgConnection, worker: WorkerId, models: &Models) -> sqlx::Result<()> {
     let done = sqlx::query!(
         "insert into pool_images as i (pool_id, service, version, checkpoints, base_models)
@@ -73,8 +74,8 @@ pub async fn of_pool(conn: &mut PgConnection, pool: PoolId) -> sqlx::Result<Vec<
     .await
 }
 
-/// Returns the models of a kind that the pools have which run jobs of an application for a tenant: of those with this name, if there
-/// is one. The first by name.
+/// Returns the models of a kind in the pools that run jobs of an application for a tenant; only of the pool
+/// with this name, if one is given. The first by name.
 pub async fn known(
     conn: &mut PgConnection,
     tenant: TenantId,
@@ -95,7 +96,7 @@ pub async fn known(
         NAMED,
     );
     let mut names: Vec<String> = names.fetch_all(conn).await?;
-    // the database has an order of its own
+    // the database sorts in another order
     names.sort_unstable();
     Ok(names)
 }

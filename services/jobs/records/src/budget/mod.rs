@@ -1,4 +1,5 @@
-//! Tenants that have nothing left to spend. The gpu service, which has the budgets, says who they are; their jobs are held.
+//! Tenants that have nothing left to spend. The gpu service, which has the budgets, returns them; their jobs
+//! are held.
 
 mod store;
 
@@ -23,23 +24,23 @@ use crate::{
 
 pub use store::renews_at;
 
-/// What asks who has spent its budget.
+/// What the task needs that asks for tenants without budget.
 #[derive(Clone)]
 pub struct Parts {
     pub db: Db,
     /// None if the platform runs no workers.
     pub gpu: Option<gpu_api::Client>,
     pub rest: Arc<Rest>,
-    /// Wakes the schedulers of this process before they look by themselves.
+    /// Wakes the schedulers of this process before they poll.
     pub submitted: watch::Sender<()>,
 }
 
 /// How often the gpu service is asked while something is in progress.
 const PERIOD: Duration = Duration::from_secs(2);
-/// How long a scheduler that begins waits for the answer.
+/// How long a starting scheduler waits for the answer.
 const WAIT: Duration = Duration::from_secs(1);
 
-/// Why no job of a tenant starts, and when there is more again, if that is known.
+/// Why no job of a tenant starts, and when more becomes available, if known.
 type Hold = (QueuedReason, Option<Timestamp>);
 
 /// The task that asks, if the configuration names the gpu service.
@@ -54,7 +55,8 @@ pub fn task(parts: &Parts) -> Option<Task> {
     }))
 }
 
-/// Asks before jobs of a pool are scheduled: nobody may have asked for a while. What was said last holds if there is no answer.
+/// Asks before jobs of a pool are scheduled, as nobody may have asked for a while. Without an answer, the
+/// last one stays valid.
 pub async fn read_in_time(parts: &Parts) {
     match timeout(WAIT, read(parts)).await {
         Ok(Ok(())) => {}
@@ -65,7 +67,7 @@ pub async fn read_in_time(parts: &Parts) {
     }
 }
 
-/// Asks who has nothing left to spend, stores it, and tells the schedulers what has changed.
+/// Asks which tenants have nothing left to spend, stores the answer, and notifies the schedulers of changes.
 async fn read(parts: &Parts) -> anyhow::Result<()> {
     let Some(gpu) = &parts.gpu else { return Ok(()) };
     let spent = gpu.spent_tenants(None).await?.items.into_iter();

@@ -9,7 +9,7 @@ use sqlx::PgConnection;
 
 use super::Hold;
 
-/// Returns what was said last.
+/// Returns the last answers.
 pub(super) async fn all(conn: &mut PgConnection) -> sqlx::Result<BTreeMap<TenantId, Hold>> {
     let rows = sqlx::query!(
         r#"select tenant_id as "tenant_id: TenantId", code as "code: QueuedReason", renews_at from budget_holds"#
@@ -19,7 +19,7 @@ pub(super) async fn all(conn: &mut PgConnection) -> sqlx::Result<BTreeMap<Tenant
     Ok(rows.map(|row| (row.tenant_id, (row.code, hold(row.renews_at)))).collect())
 }
 
-/// Stores what was said of a tenant: nothing, if jobs of it start.
+/// Stores the answer for a tenant; nothing, if its jobs may start.
 pub(super) async fn put(conn: &mut PgConnection, tenant: TenantId, hold: Option<&Hold>) -> sqlx::Result<()> {
     let Some((code, renews_at)) = hold else {
         let deleted = sqlx::query!("delete from budget_holds where tenant_id = $1", tenant as TenantId);

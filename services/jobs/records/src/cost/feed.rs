@@ -1,4 +1,4 @@
-//! `/internal/v1/job-usage`: what attempts of all tenants cost, for services that charge for them.
+//! `/internal/v1/job-usage`: cost of the attempts of all tenants, for services that charge for them.
 
 use api::{Json, Problem, Query, openapi::OpenApiRouter};
 use auth::{Caller, HasAuth};
@@ -16,8 +16,8 @@ use utoipa_axum::routes;
 
 use super::Parts;
 
-/// The feed of all tenants' records. The transactions that end attempts write them. Without notifications, which would make
-/// commits wait for each other: readers that wait look every 2 s.
+/// The feed of all tenants' records. The transactions that end attempts write them. Without notifications,
+/// which would make commits wait for each other: waiting readers poll every 2 s.
 pub const OUTBOX: Outbox = Outbox { table: "usage_records", channel: "atelier_jobs_usage" };
 
 pub(super) fn routes<S: HasAuth>() -> OpenApiRouter<S>
@@ -85,7 +85,7 @@ pub struct Of {
 }
 
 impl UsageRecord {
-    /// The record of a charge. One of version 1 is the first.
+    /// Returns the record of a charge. Versions start at 1.
     pub fn new(of: Of, version: i32, charge: &Charge, rate: Rate, correction: Option<Uncharged>) -> Self {
         let from = Timestamp::from_second(of.working_at.as_second()).unwrap_or(of.working_at);
         let since = from.duration_since(Timestamp::UNIX_EPOCH).unsigned_abs();

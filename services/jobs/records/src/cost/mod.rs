@@ -1,4 +1,4 @@
-//! What jobs cost: prices of pools, what is charged for attempts, reports of it, and its feed for other services.
+//! Cost of jobs: prices of pools, charges for attempts, reports, and a feed for other services.
 
 mod feed;
 mod prices;
@@ -26,7 +26,7 @@ pub use store::{check_limit, publish, rates};
 #[derive(Clone)]
 pub struct Parts {
     pub db: Db,
-    /// What attempts cost, for other services.
+    /// The feed of the cost of attempts, for other services.
     pub usage: Feed,
     /// None if the configuration does not name it.
     pub stock: Option<stock_api::Client>,

@@ -1,4 +1,5 @@
-//! Prices of the stock service, stored for the pools that have its specifications: assignments copy them, and never wait for it.
+//! Prices of the stock service, stored for the pools that have its specifications: assignments copy them, and
+//! never wait for the stock service.
 
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use service::{Duty, Round, Task};
 use super::{Parts, store};
 use crate::rest;
 
-/// How often prices are looked for that are missing or old.
+/// Time between two checks for prices that are missing or old.
 const PERIOD: Duration = Duration::from_secs(2);
 /// Prices that were read longer ago are read again.
 const FRESH: Duration = Duration::from_secs(60);
@@ -28,7 +29,7 @@ async fn round(parts: &Parts, stock: &stock_api::Client) -> anyhow::Result<Round
     drop(tx);
     for name in due {
         let spec = match stock.gpu_spec(&name, None).await {
-            // it may be added later; until then its attempts cost nothing
+            // the specification may be added later; until then its attempts cost nothing
             Err(error) if error.is_not_found() => continue,
             read => read.with_context(|| format!("price of {name}"))?,
         };

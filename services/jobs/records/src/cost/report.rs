@@ -1,4 +1,4 @@
-//! `/v1/job-usage` and `/v1/platform-job-usage`: what attempts cost in a window, summed up by group.
+//! `/v1/job-usage` and `/v1/platform-job-usage`: cost of attempts in a window, summed up by group.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ where
     OpenApiRouter::new().routes(routes!(list_job_usage)).routes(routes!(list_platform_job_usage))
 }
 
-/// The task that keeps the sums by day. Reports are right without it, and cost more.
+/// The task that keeps the sums by day. Reports are correct without it, but slower.
 pub(super) fn task(parts: &Parts) -> Task {
     rest::task(&parts.rest, ("usage", Duty::Reconcile, PERIOD), parts, |parts| async move {
         let mut tx = parts.db.worker().await?;

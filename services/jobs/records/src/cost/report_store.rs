@@ -1,4 +1,5 @@
-//! SQL of usage reports: what attempts cost in a window, summed up by group; and of the sums by day that they read.
+//! SQL of usage reports: cost of attempts in a window, summed up by group; and of the sums by day that they
+//! read.
 
 use ids::TenantId;
 use jiff::Timestamp;
@@ -19,7 +20,7 @@ pub(super) struct Group {
     pub(super) open_attempts: i64,
 }
 
-/// What is summed up.
+/// The parameters of a report.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Report<'a> {
     pub(super) tenant: Option<TenantId>,
@@ -31,9 +32,10 @@ pub(super) struct Report<'a> {
 
 /// A checked query for groups. The scopes differ in `$scope`, so that a tenant's report reads that tenant's rows only.
 ///
-/// `offset 0` keeps the planner from joining all charges with the two edges. Whole days are read from their sums, and from what is not added to these yet. On days that are in the window in part, the
-/// charges are read: what is cut costs the difference of what it cost until the end and until the beginning of the cut, so that
-/// all cuts sum up to the amount.
+/// `offset 0` keeps the planner from joining all charges with the two edges. Whole days are read from their
+/// sums, and from the changes that are not added to these yet. On days that are only partly in the window,
+/// the charges are read: a part of a charge is the difference between its amounts up to the end and up to the
+/// beginning of the part, so that the parts add up to the whole.
 macro_rules! query_groups {
     ($scope:literal, $report:expr, $after:expr, $limit:expr) => {
         sqlx::query_as!(

@@ -90,7 +90,7 @@ async fn list_tenant_job_events(
     Ok(Json(page.page(rows, |(id, _)| *id).map(|(_, event)| event)).into_response())
 }
 
-/// Where a stream begins.
+/// Returns where a stream begins.
 fn start(last: LastEventId, after: Option<String>) -> Result<Start<Cursor>, Problem> {
     let parse = |text: &str| text.parse().ok().filter(|position| *position != Cursor::default());
     Start::of(last, after, parse, "must be the `id` of a server-sent event of this stream")

@@ -51,7 +51,7 @@ impl Hub {
         let mut tx = self.db.worker().await?;
         let mut position = TENANTS.end(&mut tx).await?;
         drop(tx);
-        // for what was written before that
+        // for events written before that
         self.feed.wake();
         self.tenants.wake_all();
         loop {

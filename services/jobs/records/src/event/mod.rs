@@ -1,5 +1,5 @@
-//! What happened to jobs, as lists and as streams of server-sent events, and as a feed for other services. The rows are
-//! written by a trigger, see `migrations/jobs/0007_events.sql`.
+//! Events of jobs, as lists and as streams of server-sent events, and as a feed for other services. The rows
+//! are written by a trigger, see `migrations/jobs/0007_events.sql`.
 //!
 //! - `watch`: one reader of changes per replica, whatever the number of streams of jobs; `stream` is one stream.
 //! - `hub`: the same for streams of tenants, and for the feed; `tenant_stream` is one stream.

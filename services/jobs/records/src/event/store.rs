@@ -14,7 +14,7 @@ use sqlx::{PgConnection, types::Json};
 /// The events of all jobs. Read often, without notifications, which would make commits wait for each other.
 pub(super) const EVENTS: Outbox = Outbox { table: "job_event_feed", channel: "job_event_feed" };
 
-/// The same events, of which only the tenants are told.
+/// The same events; notifies only of the tenants.
 pub(super) const TENANTS: Outbox = Outbox { table: "job_event_tenants", channel: "job_event_feed" };
 
 /// Events of the feed that are read at a time.
@@ -112,8 +112,8 @@ pub(super) async fn list_of_tenant(
     Ok(rows.fetch_all(conn).await?.into_iter().map(|row| (row.id, row.payload.0)).collect())
 }
 
-/// Returns the events after a position that this transaction may see: those of its tenant, or all in a worker's. Those of a
-/// job are in order.
+/// Returns the events after a position that this transaction may see: those of its tenant, or all in a
+/// worker's transaction. Events of one job are in order.
 pub(super) async fn follow<T: DeserializeOwned>(
     conn: &mut PgConnection,
     outbox: Outbox,
@@ -122,7 +122,7 @@ pub(super) async fn follow<T: DeserializeOwned>(
     outbox.page(conn, after, PAGE).await
 }
 
-/// How a job is: the number of its latest event, and how far its attempt is by its row.
+/// The position of a job: the number of its latest event, and the progress of its attempt by its row.
 pub(super) struct Position {
     pub(super) job: JobId,
     pub(super) tenant: TenantId,
@@ -136,7 +136,7 @@ pub(super) struct Position {
     pub(super) updated_at: Option<jiff_sqlx::Timestamp>,
 }
 
-/// Returns how jobs of any tenants are.
+/// Returns the positions of jobs of any tenants.
 pub(super) async fn positions(conn: &mut PgConnection, jobs: &[JobId]) -> sqlx::Result<Vec<Position>> {
     sqlx::query_as!(
         Position,

@@ -47,7 +47,7 @@ impl Source for Follower {
     async fn send(&mut self, out: &EventSender) -> Result<bool, End> {
         let (seen, before) = (self.changes.seen(), self.position);
         while self.send_page(out).await? {}
-        // what was seen may belong to an attempt that has ended since
+        // the report may belong to an attempt that has ended since
         if seen.generation == self.position
             && let Some(report) = seen.progress.filter(|report| self.is_news(report))
         {
@@ -68,7 +68,7 @@ impl Source for Follower {
 }
 
 impl Follower {
-    /// Whether a report follows the one that was sent last: an older one is found when the cache has lost the newest.
+    /// Whether a report is newer than the one that was sent last: the cache may have lost the newest.
     fn is_news(&self, report: &Report) -> bool {
         self.told.as_ref().is_none_or(|told| told.at < report.at && told.progress != report.progress)
     }

@@ -47,7 +47,7 @@ struct Follower {
     filter: Filter,
     /// All matching events up to this position were sent.
     position: Cursor,
-    /// The client knows a position after which nothing but events that do not match was read.
+    /// Whether the client knows a position after which only events that do not match were read.
     is_told: bool,
 }
 

@@ -14,7 +14,7 @@ use crate::{progress::Reports, rest::Rest};
 /// How often jobs with open streams are read.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// How a job was when it was read.
+/// A job as it was read.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Seen {
     /// Number of its latest event; 0 if it has not been read.

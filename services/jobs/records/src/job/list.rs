@@ -54,10 +54,10 @@ impl JobSort {
     }
 }
 
-/// Which jobs a list contains: those for which all of this is so.
+/// Which jobs a list contains: those that meet all conditions.
 #[derive(Debug, Default)]
 pub struct Filter<'a> {
-    /// One of these states; any if empty.
+    /// A part of a list, for which an index has the order of the list, or which is small.
     pub states: &'a [JobState],
     pub kind: Option<Kind>,
     pub level: Option<Level>,
@@ -75,7 +75,7 @@ pub enum Part {
     Named,
     /// Those that have not ended.
     Open,
-    /// Those of this kind that ended so.
+    /// Jobs of this kind that ended in this state.
     Ended(Kind, JobState),
 }
 

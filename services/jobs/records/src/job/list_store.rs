@@ -18,7 +18,7 @@ pub type Position = (i64, JobId);
 /// The end of jobs that have not ended, in microseconds: after all others.
 const NEVER: i64 = i64::MAX;
 const END: &str = "(extract(epoch from ended_at) * 1000000)::bigint";
-/// As `cost_key`, which only ended jobs have.
+/// Like `cost_key`, which only ended jobs have.
 const COST: &str = "(least(coalesce(cost, 0), 9000000000) * 1000000000)::bigint";
 
 /// A list of the tenant's jobs, in its transaction.
@@ -30,7 +30,7 @@ pub struct List<'a> {
 }
 
 impl List<'_> {
-    /// Returns a page. Rows that cannot be decoded are left out, and named.
+    /// Returns a page. Rows that cannot be decoded are left out, and their ids returned.
     pub async fn page(
         self,
         conn: &mut PgConnection,
@@ -67,8 +67,8 @@ impl List<'_> {
         query.build_query_scalar().persistent(false).fetch_one(conn).await.map(Total::of)
     }
 
-    /// The first positions after this one. Dynamic, as an order or a state that is a parameter keeps Postgres from reading the rows of a
-    /// page, and no others, from an index.
+    /// The first positions after this one. A dynamic query: with the order or state as a parameter, Postgres
+    /// would not read exactly the rows of a page from an index.
     fn positions(self, after: Option<Position>, limit: i64) -> QueryBuilder<Postgres> {
         let direction = if self.sort.is_descending() { " desc" } else { "" };
         let mut query = QueryBuilder::new("select key, id from (");
@@ -177,7 +177,7 @@ struct Order {
     column: Option<String>,
 }
 
-/// Returns the time of a position. A caller may have sent any.
+/// Returns the time of a position, which callers may choose freely.
 fn time(micros: i64) -> Timestamp {
     let time = Timestamp::from_microsecond(micros).unwrap_or(Timestamp::UNIX_EPOCH);
     time.max(Timestamp::UNIX_EPOCH)

@@ -1,4 +1,4 @@
-//! Jobs of tenants: what a job is, and its rows.
+//! Jobs of tenants, and their rows.
 
 pub mod list;
 pub mod list_store;

@@ -156,7 +156,7 @@ pub async fn lock_uncancelled(
     .await
 }
 
-/// Returns the class of a job: those of one class take about as long.
+/// Returns the class of a job: jobs of one class take about the same time.
 pub async fn class(conn: &mut PgConnection, id: JobId) -> sqlx::Result<String> {
     sqlx::query_scalar!("select class from jobs where id = $1", id as JobId).fetch_one(conn).await
 }
@@ -172,7 +172,7 @@ pub async fn count_open(conn: &mut PgConnection, tenant: TenantId, limit: u32) -
     Ok(u32::try_from(open.fetch_one(conn).await?).unwrap_or(limit))
 }
 
-/// Returns how far a job is by its row; none if no worker has reported.
+/// Returns the progress of a job by its row; none if no worker has reported.
 pub async fn progress(conn: &mut PgConnection, tenant: TenantId, job: &Job) -> sqlx::Result<Option<Report>> {
     let row = sqlx::query!(
         r#"select phase, step, steps, updated_at from progress
@@ -200,7 +200,7 @@ pub struct Submission<'a> {
     pub deadline: Option<Timestamp>,
     pub req_no: Option<Uuid>,
     pub max_cost: Option<&'a Money>,
-    /// Name of the pool that was asked for.
+    /// Name of the requested pool.
     pub pool: Option<&'a str>,
     pub gang: Option<Gang>,
     pub report_progress: bool,
@@ -264,7 +264,7 @@ impl<'a> NewRow<'a> {
     }
 }
 
-/// Inserts jobs into their pools, and tells the schedulers: one statement, however many. Returns them by id.
+/// Inserts jobs into their pools, and notifies the schedulers, in one statement. Returns them by id.
 pub async fn insert(
     conn: &mut PgConnection,
     tenant: TenantId,
@@ -314,7 +314,7 @@ pub async fn find_all(
     Ok(jobs.fetch_all(conn).await?.into_iter().map(|job| (job.id, job)).collect())
 }
 
-/// Changes a locked job that waits, and tells the scheduler of its pool.
+/// Changes a locked queued job, and notifies the scheduler of its pool.
 pub async fn update(
     conn: &mut PgConnection,
     job: &Job,
@@ -334,7 +334,7 @@ pub async fn update(
     pool::publish(conn, job.pool, &pool::Changed::Job(job.id)).await
 }
 
-/// Records the status of a job that was read in this transaction, and tells the scheduler of its pool.
+/// Records the status of a job that was read in this transaction, and notifies the scheduler of its pool.
 ///
 /// # Errors
 /// [`sqlx::Error::RowNotFound`] if it has changed since.
@@ -370,7 +370,7 @@ pub async fn record(conn: &mut PgConnection, job: &Job, status: &Status) -> sqlx
     pool::publish(conn, job.pool, &pool::Changed::Job(job.id)).await
 }
 
-/// Returns how far these jobs of the tenant are by their rows, by job and attempt.
+/// Returns the progress of these jobs of the tenant by their rows, by job and attempt.
 pub async fn progress_of(
     conn: &mut PgConnection,
     tenant: TenantId,
@@ -391,7 +391,7 @@ pub async fn progress_of(
     Ok(by_job.collect())
 }
 
-/// What attempts need of a job.
+/// The fields of a job that attempts need.
 struct AttemptRow {
     failures: i16,
     preemptions: i16,
@@ -419,7 +419,7 @@ async fn attempt_row(conn: &mut PgConnection, id: JobId) -> sqlx::Result<Attempt
     .await
 }
 
-/// Returns a job of any tenant, and until when its attempt has to leave, if it was told to. For workers.
+/// Returns a job of any tenant, and the time by which its attempt must leave, if it was told to. For workers.
 pub async fn find_open(conn: &mut PgConnection, id: JobId) -> sqlx::Result<Option<(Job, Option<Timestamp>)>> {
     let job = select_jobs!("where id = $1 and ended_at is null", id as JobId);
     let Some(job) = job.fetch_optional(&mut *conn).await? else { return Ok(None) };
@@ -449,7 +449,7 @@ pub async fn record_begin(conn: &mut PgConnection, job: &Job, status: &Status) -
         .map(drop)
 }
 
-/// Records how the attempt of a locked job has ended.
+/// Records the end of the attempt of a locked job.
 pub async fn record_end(
     conn: &mut PgConnection,
     job: &Job,
@@ -470,7 +470,7 @@ pub async fn record_end(
     .map(drop)
 }
 
-/// Sums up what the attempts of a job cost that have ended, in the currency of the last one that had a price.
+/// Sums up the cost of a job's ended attempts, in the currency of the last one that had a price.
 pub async fn sum_costs(conn: &mut PgConnection, id: JobId) -> sqlx::Result<()> {
     sqlx::query!(
         "update jobs j set cost = s.cost, cost_currency = s.currency, cost_seconds = s.seconds

@@ -1,4 +1,4 @@
-//! What is to be published at the message broker: events of jobs, their progress, and refusals of messages.
+//! Messages to publish at the message broker: events of jobs, their progress, and refusals of messages.
 
 mod store;
 

@@ -1,4 +1,4 @@
-//! The table of what is to be published. A trigger adds events of jobs, see `migrations/jobs`.
+//! The table of messages to publish. A trigger adds events of jobs, see `migrations/jobs`.
 
 use ids::{JobId, TenantId};
 use jiff::Timestamp;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use sqlx::{PgConnection, types::Json};
 use uuid::Uuid;
 
-/// Has the latest published event of jobs of the tenant published again.
+/// Publishes the latest published event of these jobs of the tenant again.
 pub async fn again(conn: &mut PgConnection, tenant: TenantId, jobs: &[JobId]) -> sqlx::Result<()> {
     sqlx::query!(
         "insert into mq_outbox (tenant_id, job_id, number, again)
@@ -32,7 +32,7 @@ pub async fn again(conn: &mut PgConnection, tenant: TenantId, jobs: &[JobId]) ->
     .map(drop)
 }
 
-/// Has refusals published.
+/// Publishes refusals.
 pub async fn refused(
     conn: &mut PgConnection,
     refused: &[(TenantId, Option<Uuid>, &Refusal)],
@@ -55,7 +55,7 @@ pub async fn refused(
     .map(drop)
 }
 
-/// Has the progress of a job published, if its tenant can read it.
+/// Publishes the progress of a job, if its tenant can read it.
 pub async fn tell_progress(conn: &mut PgConnection, advance: &Advance) -> sqlx::Result<()> {
     sqlx::query!(
         "insert into mq_outbox (tenant_id, job_id, number, progress)
@@ -71,7 +71,7 @@ pub async fn tell_progress(conn: &mut PgConnection, advance: &Advance) -> sqlx::
     .map(drop)
 }
 
-/// A row of the outbox, with what its message says.
+/// A row of the outbox, with the content of its message.
 pub struct Entry {
     pub id: i64,
     pub tenant: TenantId,
@@ -79,10 +79,10 @@ pub struct Entry {
     pub at: Timestamp,
 }
 
-/// What a message says.
+/// The content of a message.
 pub enum Content {
     Event(Box<Event>),
-    /// How far a job is, after its latest event.
+    /// Progress of a job, after its latest event.
     Progress(Box<Event>, Value),
     Refusal(PublishedRefusal),
     /// The job was deleted.
@@ -100,7 +100,7 @@ pub struct Event {
     pub req_no: Option<Uuid>,
     /// The event was published before.
     pub again: bool,
-    /// What the job costs.
+    /// Cost of the job.
     pub cost: Option<Cost>,
 }
 
@@ -163,8 +163,8 @@ impl From<Row> for Entry {
     }
 }
 
-/// Returns the first rows of each tenant, in order, but for those of some tenants: as many of each, so that none waits for those of
-/// another.
+/// Returns the first rows of each tenant, in order, except those of some tenants: equally many of each, so
+/// that no tenant waits for another's.
 pub async fn first(conn: &mut PgConnection, except: &[TenantId], limit: i64) -> sqlx::Result<Vec<Entry>> {
     let rows = sqlx::query_as!(
         Row,
@@ -206,7 +206,7 @@ pub async fn delete(conn: &mut PgConnection, ids: &[i64]) -> sqlx::Result<()> {
     sqlx::query!("delete from mq_outbox where id = any($1)", ids).execute(conn).await.map(drop)
 }
 
-/// Returns for how many seconds the oldest row waits.
+/// Returns the age of the oldest row in seconds.
 pub async fn age(conn: &mut PgConnection) -> sqlx::Result<f64> {
     let age = sqlx::query_scalar!(
         r#"select coalesce(extract(epoch from clock_timestamp() - min(at)), 0)::float8 as "age!"

@@ -1,4 +1,4 @@
-//! What the scheduler of a pool follows.
+//! The changes that the scheduler of a pool follows.
 
 use ids::{JobId, PoolId, TenantId, WorkerId};
 use serde::{Deserialize, Serialize};
@@ -29,8 +29,8 @@ pub async fn publish_to_all(conn: &mut PgConnection, changed: &Changed) -> sqlx:
     Ok(())
 }
 
-/// Tells the scheduler of the pool when the transaction commits. Without a notification, which would make commits wait for
-/// each other: schedulers read often, and those of this process are woken.
+/// Notifies the scheduler of the pool when the transaction commits: by a row without a notification, which
+/// would make commits wait for each other. Schedulers read often, and those of this process are woken.
 pub async fn publish(conn: &mut PgConnection, pool: PoolId, changed: &Changed) -> sqlx::Result<()> {
     let change = Json(PoolChange { pool, changed: *changed });
     sqlx::query!("insert into pool_changes (payload) values ($1)", change as _).execute(conn).await.map(drop)

@@ -124,7 +124,7 @@ pub(crate) struct PoolPatch {
     pub(crate) applications: Option<Vec<String>>,
 }
 
-/// Reads a member that is there, and may be null.
+/// Reads a present member, which may be null.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<PoolWorkers>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
 }

@@ -20,9 +20,9 @@ pub struct ForJobs {
     pub max_workers: i64,
 }
 
-/// Returns the pool that runs jobs of an application for a tenant: of those with this name, if there is one, the oldest dedicated
-/// one, or else the oldest. None that is known not to have what a job needs; of those that may have it, one that is known to have it
-/// comes first.
+/// Returns the pool that runs jobs of an application for a tenant: the one with this name, if one is given;
+/// otherwise the oldest dedicated one, or else the oldest. Pools that are known to lack what the job needs
+/// are left out; pools that are known to have it come before those that may have it.
 pub async fn find_for_jobs(
     conn: &mut PgConnection,
     tenant: TenantId,
@@ -284,7 +284,7 @@ pub(super) async fn set_level_factors(
     .map(drop)
 }
 
-/// Changes which workers the platform runs. What has failed before is tried again at once.
+/// Changes which workers the platform runs. After earlier failures, orders are tried again at once.
 pub(super) async fn set_workers(
     conn: &mut PgConnection,
     id: PoolId,

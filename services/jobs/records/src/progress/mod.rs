@@ -1,4 +1,4 @@
-//! How far attempts are: what their workers report, and where the newest report is found.
+//! Progress of attempts: the reports of their workers, and where the newest report is found.
 
 mod config;
 mod reports;

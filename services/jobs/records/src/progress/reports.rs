@@ -1,7 +1,8 @@
-//! The newest reports of progress. Most reports change nothing else: the attempt goes on in the same phase, and nobody is to be told of
-//! another tenth of the steps. Such a report goes into the cache, and the replica that got it writes the rows of all of them with one
-//! statement after `[progress] store_ms`. Readers take the newer of the row and what the cache has. A cache that is lost shows a report
-//! that is as old as that; no state of a job depends on one.
+//! The newest reports of progress. Most reports change nothing else: the attempt continues in the same phase,
+//! and no tenth of the steps has to be published. Such a report goes into the cache, and the replica that got
+//! it writes the rows of all of them with one statement after `[progress] store_ms`. Readers take the newer
+//! of the row and the cached report. If the cache is lost, readers see a report that is older by up to that
+//! time; no state of a job depends on one.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -27,12 +28,13 @@ use super::{
     store::{self, Reporter},
 };
 
-/// Life of a report in the cache. Its row is written long before.
+/// Lifetime of a report in the cache. Its row is written long before that.
 const LIFE: Duration = Duration::from_secs(60);
-/// Delay of rows while replicas share the cache, and while they do not.
+/// Delay of rows when replicas share the cache, and when they do not.
 const SHARED_DELAY: Duration = Duration::from_secs(5);
 const LOCAL_DELAY: Duration = Duration::from_secs(1);
-/// Rounds in which it is tried to write a row that another transaction has locked. That of an ended attempt is gone.
+/// Rounds in which writing a row is tried while another transaction has locked it. The row of an ended
+/// attempt is gone.
 const TRIES: u8 = 3;
 
 /// The newest reports. Clones share them.
@@ -69,8 +71,8 @@ impl Reports {
         }))
     }
 
-    /// Takes a report that changes nothing else. Returns the state of the job, and until when the attempt has to leave; none if the
-    /// report is to be written.
+    /// Records a report that changes nothing else. Returns the state of the job, and the time by which the
+    /// attempt must leave; none if the report must be written at once.
     pub async fn note(
         &self,
         db: &Db,

@@ -1,4 +1,4 @@
-//! What a report of progress needs of the tables, and the rows of reports.
+//! The fields of the tables that a progress report needs, and the rows of reports.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -13,7 +13,7 @@ use serde_json::Value;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-/// Who reports.
+/// The reporting worker.
 pub(super) struct Reporter {
     pub(super) worker: WorkerId,
     pub(super) session: i64,
@@ -32,8 +32,8 @@ pub(super) struct Found {
     pub(super) at: Timestamp,
 }
 
-/// Returns the job, if its attempt runs in this session, its worker has been seen lately, its row is of this phase and not too old, and
-/// nobody is to be told of another tenth of the steps.
+/// Returns the job, if its attempt runs in this session, its worker has reported lately, its row is of this
+/// phase and not too old, and no tenth of the steps has to be published.
 pub(super) async fn find(
     conn: &mut PgConnection,
     reporter: &Reporter,

@@ -1,8 +1,10 @@
-//! The rest of a replica. While something is in progress, its workers look for changes many times a second: a notification with
-//! each commit would make commits wait for each other. While nothing is, they look seldom, and the first change wakes them.
+//! The idle mode ("rest") of a replica. While something is in progress, its tasks poll for changes many times
+//! a second, as a notification with each commit would make commits wait for each other. While nothing is in
+//! progress, they poll rarely, and the first change wakes them.
 //!
-//! No change is lost between the two: a replica announces that it rests, makes sure that nothing is in progress and no transaction
-//! runs that has not seen this, lets its workers look once more, and only then lets them sleep.
+//! No change is lost in between: a replica announces that it rests, makes sure that nothing is in progress
+//! and that no transaction is running that has not seen the announcement, lets its tasks poll once more, and
+//! only then lets them sleep.
 
 mod store;
 
@@ -22,7 +24,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// What decides when this replica rests.
+/// The parts that decide when this replica rests.
 #[derive(Clone)]
 pub struct Parts {
     pub db: Db,
@@ -33,22 +35,23 @@ pub struct Parts {
 
 /// Channel of the notifications; see `migrations/jobs/0002_pools.sql`.
 const CHANNEL: &str = "atelier_jobs_rest";
-/// A replica does not rest before nothing has been in progress for this long: longer than its workers wait between two looks.
+/// A replica rests only after nothing has been in progress for this long: longer than its tasks wait between
+/// two polls.
 const LINGER: Duration = Duration::from_secs(6);
-/// How often workers look while the replica rests, in case a notification was lost.
+/// How often tasks poll while the replica rests, in case a notification was lost.
 const HEAL: Duration = Duration::from_secs(120);
-/// How often a replica that rests makes sure that nothing is in progress.
+/// How often a resting replica checks that nothing is in progress.
 const CHECK: Duration = Duration::from_secs(30);
-/// Least time between two such looks.
+/// Minimum time between two such checks.
 const SHORTEST: Duration = Duration::from_millis(500);
-/// For how long others wake a replica, unless it extends that.
+/// How long an announcement lasts, during which others wake a replica, unless it is extended.
 const ANNOUNCED: Duration = Duration::from_secs(180);
 
 /// Whether this replica rests. It does not at first.
 #[derive(Debug)]
 pub struct Rest {
     is_on: watch::Sender<bool>,
-    /// Sessions of workers that this replica counts as present, and until when.
+    /// Sessions of workers that this replica counts as present, and the end of that time.
     present: Mutex<HashMap<WorkerId, (i64, Instant)>>,
 }
 
@@ -75,7 +78,7 @@ impl Rest {
         let _ = self.is_on.subscribe().wait_for(|rests| !*rests).await;
     }
 
-    /// Notes until when the session of a worker counts as present in the database; none if it does not.
+    /// Records until when the session of a worker counts as present in the database; none if it does not.
     pub fn vouch(&self, worker: WorkerId, session: Option<(i64, Instant)>) {
         let mut present = self.present.lock().unwrap_or_else(PoisonError::into_inner);
         match session {
@@ -90,7 +93,7 @@ impl Rest {
         present.get(&worker).is_some_and(|(known, end)| *known == session && *end >= until)
     }
 
-    /// Pauses a worker: for `look`, or longer while the replica rests.
+    /// Pauses a task: for `look`, or longer while the replica rests.
     pub async fn pause(&self, look: Duration) {
         sleep(look).await;
         let _ = timeout(HEAL, self.ended()).await;
@@ -105,7 +108,7 @@ pub async fn wake(conn: &mut sqlx::PgConnection) -> sqlx::Result<()> {
     store::notify(conn, CHANNEL).await
 }
 
-/// A task of a round every `period`, seldom while the replica rests.
+/// A task of a round every `period`, rarely while the replica rests.
 pub fn task<P, R>(
     rest: &Arc<Rest>,
     (owner, duty, period): (&str, Duty, Duration),
@@ -129,7 +132,7 @@ where
 /// Decides when this replica rests, until `stop`.
 pub async fn decide(parts: Parts, stop: CancellationToken) -> anyhow::Result<()> {
     let ended = stop.run_until_cancelled(run(&parts)).await;
-    // without this task nobody would wake the others
+    // without this task, other replicas would not be woken
     parts.rest.is_on.send_replace(false);
     ended.unwrap_or(Ok(()))
 }
@@ -143,13 +146,13 @@ async fn run(parts: &Parts) -> anyhow::Result<()> {
         if look(parts, silent).await?.is_busy {
             continue;
         }
-        // of changes before the announcement
+        // notifications from before the announcement
         while let Some(rung) = bell.recv().now_or_never() {
             rung?;
         }
         announce(parts, replica).await?;
         let outlook = look(parts, silent).await?;
-        // the workers look once more: what changes now rings
+        // the tasks poll once more: changes from now on send a notification
         let is_quiet = outlook.is_alone && !outlook.is_busy && timeout(LINGER, bell.recv()).await.is_err();
         if is_quiet {
             parts.rest.is_on.send_replace(true);
@@ -164,7 +167,7 @@ async fn run(parts: &Parts) -> anyhow::Result<()> {
     }
 }
 
-/// Waits until something is in progress, or may be.
+/// Waits until something is or may be in progress.
 async fn rest(
     parts: &Parts,
     replica: uuid::Uuid,

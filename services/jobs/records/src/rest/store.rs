@@ -8,7 +8,7 @@ use uuid::Uuid;
 /// Whether a replica may rest.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Outlook {
-    /// Something is to be done.
+    /// Something is due or in progress.
     pub(super) is_busy: bool,
     /// No transaction that changes something was running.
     pub(super) is_alone: bool,
@@ -64,7 +64,7 @@ pub(super) async fn announce(conn: &mut PgConnection, replica: Uuid, time: Durat
     .map(drop)
 }
 
-/// Ends the rest of a replica, and of those that have ended without that.
+/// Ends the rest of a replica, and of replicas that ended without doing so.
 pub(super) async fn end(conn: &mut PgConnection, replica: Uuid) -> sqlx::Result<()> {
     sqlx::query!("delete from resting where replica = $1 or until < now()", replica)
         .execute(conn)

@@ -150,7 +150,7 @@ async fn expect_pool(conn: &mut PgConnection, id: PoolId) -> Result<(), Problem>
     Ok(())
 }
 
-/// Lets one change of the shares of a pool at a time.
+/// Serializes changes of the shares of a pool.
 async fn lock_pool(conn: &mut PgConnection, id: PoolId) -> Result<(), Problem> {
     pool::find_for_update(conn, id).await?.ok_or_else(Problem::not_found)?;
     Ok(())

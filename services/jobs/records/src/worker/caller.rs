@@ -22,7 +22,7 @@ use crate::rest;
 pub struct WorkerCaller(pub WorkerId);
 
 impl WorkerCaller {
-    /// Notes that the session's process is alive, and locks the worker.
+    /// Records that the session's process is alive, and locks the worker.
     ///
     /// # Errors
     /// [`NotYours`] if the session has ended.
@@ -30,7 +30,7 @@ impl WorkerCaller {
         self.touch_for(conn, session, None).await
     }
 
-    /// As [`Self::touch`], and counts the process as present for some more time.
+    /// As [`Self::touch`], and counts the process as present for a longer time.
     ///
     /// # Errors
     /// [`NotYours`] if the session has ended.
@@ -43,7 +43,7 @@ impl WorkerCaller {
         store::touch(conn, self.0, session, present_for).await?.ok_or(NotYours.into())
     }
 
-    /// Does not count the process as present any longer.
+    /// No longer counts the process as present.
     ///
     /// # Errors
     /// If the database fails.

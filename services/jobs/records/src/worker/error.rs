@@ -23,13 +23,13 @@ impl From<Over> for NotYours {
     }
 }
 
-/// The attempt or session is not the latest one, or the database does not say which is.
+/// The attempt or session is not the latest one, or the database fails.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// It is not the latest one.
     #[error(transparent)]
     NotYours(#[from] NotYours),
-    /// The database does not carry it out.
+    /// The database fails.
     #[error(transparent)]
     Database(#[from] sqlx::Error),
 }

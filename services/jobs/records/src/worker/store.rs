@@ -106,7 +106,7 @@ pub(super) async fn insert(
     Ok(done.execute(conn).await?.rows_affected() == 1)
 }
 
-/// Deletes an idle worker that others run. False if it runs a job.
+/// Deletes an idle worker that the platform does not run. False if it runs a job.
 pub(super) async fn delete(conn: &mut PgConnection, pool: PoolId, id: WorkerId) -> sqlx::Result<bool> {
     let done = sqlx::query!("delete from workers where id = $1 and current_job is null", id as WorkerId);
     let deleted = done.execute(&mut *conn).await?.rows_affected() == 1;
@@ -126,7 +126,7 @@ pub struct Held {
     pub is_recalled: bool,
 }
 
-/// Returns the worker with this token. One that leaves has none any more.
+/// Returns the worker with this token. A worker that leaves no longer has one.
 pub(super) async fn find_by_token(
     conn: &mut PgConnection,
     token_hash: &[u8],
@@ -155,8 +155,8 @@ pub async fn lock(conn: &mut PgConnection, id: WorkerId) -> sqlx::Result<Option<
     }))
 }
 
-/// Notes that a session's process is alive, and counts it as present for some more time. Locks the worker. None if the session has
-/// ended.
+/// Records that a session's process is alive, and counts it as present for a longer time. Locks the worker.
+/// None if the session has ended.
 pub(super) async fn touch(
     conn: &mut PgConnection,
     id: WorkerId,
@@ -181,7 +181,7 @@ pub(super) async fn touch(
     }))
 }
 
-/// Does not count a worker as present any longer.
+/// No longer counts a worker as present.
 pub(super) async fn doubt(conn: &mut PgConnection, id: WorkerId, session: i64) -> sqlx::Result<()> {
     sqlx::query!(
         "update workers set present_until = null where id = $1 and session = $2 and present_until > now()",
@@ -224,13 +224,13 @@ pub async fn free(conn: &mut PgConnection, id: WorkerId, job: JobId) -> sqlx::Re
     .map(drop)
 }
 
-/// Frees a locked worker of an attempt that is over: the scheduler gets it back.
+/// Frees a locked worker of an ended attempt, for the scheduler.
 pub async fn leave(conn: &mut PgConnection, worker: &Held, job: JobId) -> sqlx::Result<()> {
     free(&mut *conn, worker.id, job).await?;
     pool::publish(conn, worker.pool, &pool::Changed::Worker(worker.id)).await
 }
 
-/// What a worker gets with a job.
+/// The assignment of a job to a worker.
 pub struct Assignment {
     pub worker: WorkerId,
     pub job: JobId,
@@ -240,7 +240,8 @@ pub struct Assignment {
     pub busy_until: Timestamp,
 }
 
-/// Gives a job to an idle worker. Returns its GPU specification; none if it is not ready, not idle, or gets no more jobs.
+/// Assigns a job to an idle worker. Returns its GPU specification; none if it is not ready, not idle, or gets
+/// no more jobs.
 pub async fn assign(conn: &mut PgConnection, given: &Assignment) -> sqlx::Result<Option<String>> {
     sqlx::query_scalar!(
         "update workers
@@ -258,7 +259,7 @@ pub async fn assign(conn: &mut PgConnection, given: &Assignment) -> sqlx::Result
     .await
 }
 
-/// Whether a worker delivers an open attempt, which it does not run any more.
+/// Whether a worker delivers an open attempt that it no longer runs.
 pub async fn delivers(
     conn: &mut PgConnection,
     worker: WorkerId,
@@ -275,7 +276,7 @@ pub async fn delivers(
     .await
 }
 
-/// Gives a worker of the platform no more jobs. False if others run it.
+/// Closes a worker of the platform for new jobs. False if the platform does not run it.
 pub async fn drain(conn: &mut PgConnection, worker: WorkerId) -> sqlx::Result<bool> {
     let done = sqlx::query!(
         "update workers set stage = case when stage = 'leaving' then stage else 'draining' end

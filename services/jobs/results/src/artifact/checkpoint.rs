@@ -1,5 +1,5 @@
-//! Checkpoints: what a later attempt of a job goes on from. An attempt has two, which it writes in turn, so that one of them is
-//! always complete; whoever resumes checks the hash.
+//! Checkpoints: stored states from which a later attempt of a job continues. An attempt has two, which it
+//! writes in turn, so that one of them is always complete; the resuming attempt checks the hash.
 
 use api::{Checks, Json, Path, Problem, ProblemType};
 use axum::{
@@ -47,8 +47,8 @@ struct NewCheckpoint {
     bytes: i64,
 }
 
-/// Returns a URL for a checkpoint of the attempt. It counts as stored when its content is seen, at the next call or at the end of the
-/// attempt. Each call takes the place of an older checkpoint than the last one that is stored.
+/// Returns a URL for a checkpoint of the attempt. It counts as stored when its content is found, at the next
+/// call or at the end of the attempt. Each call replaces a checkpoint that is older than the last stored one.
 async fn create_checkpoint(
     State(parts): State<Parts>,
     worker: WorkerCaller,
@@ -96,13 +96,13 @@ fn find<'a>(there: &'a [BucketObject], name: &str) -> Option<&'a BucketObject> {
     there.iter().find(|object| object.name == name)
 }
 
-/// What tells an object from the one that had its name before. Not every object store says it.
+/// What distinguishes an object from the one that had its name before. Not every object store reports it.
 fn mark(object: &BucketObject) -> Option<String> {
     Some(format!("{} {}", object.etag.as_ref()?, object.written_at?))
 }
 
-/// Whether a checkpoint is stored: of the announced size, and written since it was announced. One that its tenant has hidden behind
-/// other objects is taken to be.
+/// Whether a checkpoint is stored: of the announced size, and written since it was announced. A checkpoint
+/// that its tenant has hidden behind other objects counts as stored.
 fn is_stored(there: &[BucketObject], name: &str, announced: &Announced) -> bool {
     match find(there, name) {
         Some(object) => {
@@ -113,7 +113,8 @@ fn is_stored(there: &[BucketObject], name: &str, announced: &Announced) -> bool 
     }
 }
 
-/// Notes which checkpoints of an attempt are stored; all of them if their tenant lets nobody look.
+/// Records which checkpoints of an attempt are stored; all of them if their tenant lets nobody list the
+/// bucket.
 async fn record(
     conn: &mut PgConnection,
     (job, number): (JobId, i32),
@@ -128,8 +129,8 @@ async fn record(
     Ok(())
 }
 
-/// Looks for the checkpoints of an attempt that were announced and not seen yet, before it ends. What cannot be seen does not count
-/// as stored.
+/// Looks for the announced checkpoints of an attempt that were not found yet, before it ends. Checkpoints
+/// that cannot be found do not count as stored.
 pub async fn see(parts: &Parts, job: JobId, number: i32) -> sqlx::Result<()> {
     let mut tx = parts.db.worker().await?;
     if store::announced(&mut tx, job, number).await?.is_empty() {
@@ -151,7 +152,8 @@ pub async fn see(parts: &Parts, job: JobId, number: i32) -> sqlx::Result<()> {
     tx.commit().await
 }
 
-/// Whether the bucket is refused by its tenant: gone from the object store, or closed by a policy.
+/// Whether the bucket is inaccessible because of its tenant: gone from the object store, or closed by a
+/// policy.
 fn is_closed(error: &Error) -> bool {
     matches!(error, Error::Storage(cause) if cause.problem(ProblemType::StorageNotAvailable).is_some())
 }
@@ -170,8 +172,8 @@ pub struct Checkpoint {
     pub bytes: i64,
 }
 
-/// Returns the checkpoints of a job that are in the bucket, the furthest first. The content of one that was being replaced may
-/// have another hash.
+/// Returns the checkpoints of a job that are in the bucket, the latest first. If one was being replaced, its
+/// content may have another hash.
 pub async fn newest(parts: &Parts, tenant: TenantId, job: JobId) -> Result<Vec<Checkpoint>, Error> {
     let mut tx = parts.db.worker().await?;
     let output = store::output(&mut tx, job, CHECKPOINTS).await?;

@@ -1,4 +1,4 @@
-//! The delivery of results: what an attempt has staged becomes the tenant's.
+//! The delivery of results: staged files of an attempt become the tenant's.
 
 use futures::{StreamExt as _, stream};
 use ids::{JobId, StorageId};
@@ -14,19 +14,19 @@ use super::{
     upload::bucket,
 };
 
-/// Results that are delivered at a time.
+/// Maximum number of results that are delivered at a time.
 const AT_A_TIME: usize = 8;
 
 /// How the delivery of one result has ended.
 enum Delivered {
     Done,
     NotStaged(String),
-    /// The bucket does not take it, until its tenant does something about it.
+    /// The bucket does not accept it, until its tenant acts.
     Refused(JobProblem),
 }
 
-/// Delivers the results of an open attempt into the bucket of its tenant. Returns why the bucket does not take them, if it does not:
-/// a repetition would be refused, too.
+/// Delivers the results of an open attempt into the bucket of its tenant. Returns why the bucket does not
+/// accept them, and would not accept a repetition; none if they are delivered.
 ///
 /// # Errors
 /// [`Error::UploadMissing`] names results that were not staged, or have another size.
@@ -96,7 +96,7 @@ fn problem(code: &str, bucket: StorageId, what: &str) -> JobProblem {
     JobProblem { code: code.to_owned(), message: format!("The bucket for results ({bucket}) {what}.") }
 }
 
-/// The problem of a bucket that its tenant has deleted, or may not have. Other errors stay.
+/// The problem of a bucket that its tenant has deleted, or may not have. Other errors are returned.
 fn problem_of_tenant(error: Error) -> Result<JobProblem, Error> {
     match error {
         Error::BucketLost | Error::BucketDeleting => {

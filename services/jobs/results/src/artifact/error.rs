@@ -2,7 +2,7 @@
 
 use api::{Problem, ProblemType};
 
-/// Why the bucket of a tenant, or a result, is not to be had.
+/// Why the bucket of a tenant, or a result, is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Results that the attempt has not uploaded.
@@ -22,16 +22,17 @@ pub enum Error {
     /// The bucket of an artifact was deleted.
     #[error("the content of the artifact is gone")]
     Gone,
-    /// The storage service does not carry it out.
+    /// The storage service refuses or fails.
     #[error(transparent)]
     Storage(peer::Error),
-    /// The database does not carry it out.
+    /// The database fails.
     #[error(transparent)]
     Database(#[from] sqlx::Error),
 }
 
 impl Error {
-    /// The error of a call for a worker: while a tenant is suspended, or has nothing left to spend, the results of its jobs wait.
+    /// Maps the error for a worker's call: while a tenant is suspended, or has nothing left to spend, the
+    /// results of its jobs wait.
     pub(super) fn not_now(self) -> Self {
         match self {
             Self::Storage(cause) => not_now(cause),
@@ -74,7 +75,7 @@ impl From<Error> for Problem {
     }
 }
 
-/// What the tenant can do something about is its problem; anything else is not.
+/// Errors that the tenant can resolve become its problem; others do not.
 fn of_storage(error: peer::Error) -> Problem {
     match error {
         peer::Error::Problem(details)

@@ -39,7 +39,7 @@ pub async fn download(parts: &Parts, tenant: TenantId, file: &File<'_>) -> Resul
 }
 
 impl Stored {
-    /// Its content; none if it has no bucket.
+    /// Returns its content; none if it has no bucket.
     pub fn file(&self) -> Option<File<'_>> {
         Some(File {
             storage: self.storage?,

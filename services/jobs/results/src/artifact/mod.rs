@@ -1,6 +1,7 @@
-//! Results of jobs: their bytes are in a bucket of the tenant, below `jobs/<job>/<attempt>/`. Workers upload and users
-//! download them by signed URLs; the storage service signs those. Results are staged out of the tenant's reach, and delivered when
-//! their attempt completes. Checkpoints are outputs of the attempt 0, and are in the bucket at once.
+//! Results of jobs: their contents are in a bucket of the tenant, below `jobs/<job>/<attempt>/`. Workers
+//! upload and users download them by signed URLs; the storage service signs those. Results are staged where
+//! the tenant cannot access them, and delivered when their attempt completes. Checkpoints are outputs of
+//! attempt 0, and are uploaded into the bucket directly.
 
 mod checkpoint;
 mod deliver;

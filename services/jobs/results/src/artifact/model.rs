@@ -1,4 +1,4 @@
-//! What an artifact is.
+//! Artifacts: outputs of attempts.
 
 use api::{Checks, Problem};
 use ids::{ArtifactId, JobId};
@@ -8,11 +8,11 @@ use utoipa::ToSchema;
 
 /// Maximum number of artifacts of an attempt.
 const MAX_ARTIFACTS: usize = 64;
-/// Maximum number of bytes of the name of a result: those of the name of a file.
+/// Maximum number of bytes of the name of a result: the limit of file names.
 const MAX_NAME: usize = 255;
-/// Maximum number of bytes of an artifact: what one PUT can have.
+/// Maximum number of bytes of an artifact: the limit of one PUT.
 pub(super) const MAX_BYTES: i64 = 5 << 30;
-/// Media type of files that are none of their own.
+/// Media type of files without a specific one.
 pub(super) const CONTENT_TYPE: &str = "application/octet-stream";
 
 /// An output of an attempt.
@@ -62,8 +62,8 @@ pub(super) fn check_result(checks: &mut Checks, at: &str, name: &str, content_ty
     check(checks, at, (name, MAX_NAME), content_type, bytes);
 }
 
-/// Checks the description of a file by a worker or user. Its name is that of a file: text without `/` and control
-/// characters.
+/// Checks the description of a file by a worker or user. Its name must be a valid file name: text without `/`
+/// and control characters.
 pub fn check(checks: &mut Checks, at: &str, (name, most): (&str, usize), content_type: &str, bytes: i64) {
     let is_name = !name.contains(|c: char| c == '/' || c.is_control()) && !matches!(name, "." | "..");
     let is_short = (1..=most).contains(&name.len());
@@ -76,7 +76,7 @@ pub fn check(checks: &mut Checks, at: &str, (name, most): (&str, usize), content
     checks.within(&format!("{at}/bytes"), bytes, 0, MAX_BYTES);
 }
 
-/// Beginning of the names of an attempt's objects.
+/// Prefix of the names of an attempt's objects.
 pub(super) fn folder(job: JobId, attempt: i32) -> String {
     format!("jobs/{job}/{attempt}/")
 }

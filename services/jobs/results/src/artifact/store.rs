@@ -6,7 +6,7 @@ use sqlx::PgConnection;
 
 use super::model::{Artifact, ArtifactView};
 
-/// How long the objects of an attempt are kept that does not count: longer than an upload URL can be used.
+/// How long the objects of a discarded attempt are kept: longer than an upload URL is valid.
 const KEPT_MINUTES: i32 = 60;
 
 /// The attempt whose outputs are the checkpoints of a job.
@@ -52,7 +52,7 @@ pub(super) async fn insert_output(conn: &mut PgConnection, output: &Output) -> s
     .map(drop)
 }
 
-/// Has what an attempt has staged deleted, which has ended.
+/// Marks the staged files of an ended attempt for deletion.
 pub async fn discard_staged(conn: &mut PgConnection, job: JobId, attempt: i32) -> sqlx::Result<()> {
     sqlx::query!(
         "update outputs set staged_until = now() + make_interval(mins => $3) where job_id = $1 and attempt = $2",
@@ -65,7 +65,7 @@ pub async fn discard_staged(conn: &mut PgConnection, job: JobId, attempt: i32) -
     .map(drop)
 }
 
-/// Returns outputs of which what was staged is to be deleted, those that are due longest first.
+/// Returns outputs with staged files to delete, those that are due longest first.
 pub(super) async fn due_staged(conn: &mut PgConnection, limit: i64) -> sqlx::Result<Vec<Output>> {
     sqlx::query_as!(
         Output,
@@ -77,7 +77,7 @@ pub(super) async fn due_staged(conn: &mut PgConnection, limit: i64) -> sqlx::Res
     .await
 }
 
-/// Puts the deletion of what was staged off, or notes that it is deleted.
+/// Postpones the deletion of staged files, or records that they are deleted.
 pub(super) async fn set_staged(
     conn: &mut PgConnection,
     output: &Output,
@@ -94,7 +94,7 @@ pub(super) async fn set_staged(
     .map(drop)
 }
 
-/// Has the objects of an attempt that does not count deleted.
+/// Marks the objects of an attempt that does not count for deletion.
 pub async fn discard(conn: &mut PgConnection, job: JobId, attempt: i32) -> sqlx::Result<()> {
     sqlx::query!(
         "update outputs set delete_at = now() + make_interval(mins => $3) where job_id = $1 and attempt = $2",
@@ -107,7 +107,7 @@ pub async fn discard(conn: &mut PgConnection, job: JobId, attempt: i32) -> sqlx:
     .map(drop)
 }
 
-/// Returns outputs that are to be deleted, those that are due longest first.
+/// Returns outputs to delete, those that are due longest first.
 pub(super) async fn due(conn: &mut PgConnection, limit: i64) -> sqlx::Result<Vec<Output>> {
     sqlx::query_as!(
         Output,
@@ -119,7 +119,7 @@ pub(super) async fn due(conn: &mut PgConnection, limit: i64) -> sqlx::Result<Vec
     .await
 }
 
-/// Puts the deletion of outputs off.
+/// Postpones the deletion of outputs.
 pub(super) async fn postpone(conn: &mut PgConnection, output: &Output, seconds: i32) -> sqlx::Result<()> {
     sqlx::query!(
         "update outputs set delete_at = now() + make_interval(secs => $3) where job_id = $1 and attempt = $2",
@@ -132,7 +132,7 @@ pub(super) async fn postpone(conn: &mut PgConnection, output: &Output, seconds: 
     .map(drop)
 }
 
-/// Forgets outputs that were deleted.
+/// Deletes the rows of outputs that were deleted.
 pub(super) async fn delete_output(conn: &mut PgConnection, output: &Output) -> sqlx::Result<()> {
     sqlx::query!(
         "delete from outputs where job_id = $1 and attempt = $2 and delete_at is not null",
@@ -153,7 +153,7 @@ pub(super) struct NewCheckpoint<'a> {
     pub(super) step: i32,
     pub(super) sha256: &'a [u8],
     pub(super) bytes: i64,
-    /// What is in its place.
+    /// The object found in its place.
     pub(super) found: Option<&'a str>,
 }
 
@@ -193,15 +193,15 @@ pub(super) async fn insert_checkpoint(conn: &mut PgConnection, new: &NewCheckpoi
     .map(drop)
 }
 
-/// A checkpoint that was announced, and not seen since.
+/// An announced checkpoint that was not found since.
 pub(super) struct Announced {
     pub(super) slot: i16,
     pub(super) bytes: i64,
-    /// What was in its place then.
+    /// The object that was in its place then.
     pub(super) found: Option<String>,
 }
 
-/// Returns the checkpoints of an attempt that were announced and not seen since.
+/// Returns the announced checkpoints of an attempt that were not found since.
 pub(super) async fn announced(
     conn: &mut PgConnection,
     job: JobId,
@@ -218,7 +218,7 @@ pub(super) async fn announced(
     .await
 }
 
-/// Notes that a checkpoint was seen, as it was announced.
+/// Records that a checkpoint was found as announced.
 pub(super) async fn record_stored(
     conn: &mut PgConnection,
     (job, attempt): (JobId, i32),
@@ -247,7 +247,7 @@ pub(super) struct CheckpointRow {
     pub(super) bytes: i64,
 }
 
-/// Returns the checkpoints of a job, the furthest first.
+/// Returns the checkpoints of a job, the latest first.
 pub(super) async fn checkpoints(conn: &mut PgConnection, job: JobId) -> sqlx::Result<Vec<CheckpointRow>> {
     sqlx::query_as!(
         CheckpointRow,
@@ -259,7 +259,7 @@ pub(super) async fn checkpoints(conn: &mut PgConnection, job: JobId) -> sqlx::Re
     .await
 }
 
-/// Returns when the last checkpoint of an attempt was announced that is known to be stored.
+/// Returns when the last checkpoint of an attempt that is known to be stored was announced.
 pub async fn checkpointed_at(
     conn: &mut PgConnection,
     job: JobId,

@@ -1,4 +1,4 @@
-//! Deletes objects of attempts that do not count, and of jobs that were deleted, and what ended attempts have staged.
+//! Deletes objects of attempts that do not count and of deleted jobs, and staged files of ended attempts.
 
 use anyhow::Context as _;
 use ids::{StorageId, TenantId};
@@ -13,7 +13,7 @@ const CALLS: usize = 5;
 /// Delay after a failure: one tenant's bucket must not hold up the others.
 const RETRY_SECONDS: i32 = 600;
 
-/// Deletes what is due.
+/// Deletes outputs that are due.
 pub async fn round(parts: &Parts) -> anyhow::Result<Round> {
     let mut tx = parts.db.worker().await?;
     let due = store::due(&mut tx, BATCH.into()).await?;
@@ -56,7 +56,7 @@ pub async fn round(parts: &Parts) -> anyhow::Result<Round> {
     Ok(Round::of(due.len().max(staged.len()) as u64, BATCH.into()))
 }
 
-/// Deletes what was staged for a tenant's bucket and begins with `folder`. Returns whether none is left.
+/// Deletes files staged for a tenant's bucket with the prefix `folder`. Returns whether none is left.
 async fn delete_staged(
     parts: &Parts,
     storage: StorageId,
@@ -80,7 +80,7 @@ pub async fn delete(
 ) -> anyhow::Result<bool> {
     for _ in 0..CALLS {
         match parts.storage.delete_objects(storage, tenant, folder).await {
-            // the bucket is gone, and they with it
+            // the objects are gone with the bucket
             Err(error) if error.is_not_found() => return Ok(true),
             deletion => {
                 if deletion.context("storage")?.done {

@@ -27,7 +27,7 @@ use super::{
     store::{self, Output},
 };
 
-/// How long a request waits for a new bucket, and how often it looks.
+/// How long a request waits for a new bucket, and how often it checks.
 const BUCKET_WAIT: Duration = Duration::from_secs(3);
 const BUCKET_LOOK: Duration = Duration::from_millis(100);
 
@@ -118,7 +118,7 @@ pub async fn bucket(parts: &Parts, tenant: TenantId) -> Result<StorageId, Error>
         let bucket = parts.storage.output_bucket(tenant).await.map_err(Error::Storage)?;
         match bucket.state {
             StorageState::Available | StorageState::Resizing => return Ok(bucket.id),
-            // the user did that
+            // the user deleted it
             StorageState::Failed if bucket.reason == Some(StorageReason::BucketLost) => {
                 return Err(Error::BucketLost);
             }

@@ -1,5 +1,5 @@
-//! Deployments: models on volumes of their tenant, where instances find them. The storage service does it; the rows say
-//! what users want, and what has become of it.
+//! Deployments: models on volumes of their tenant, where instances find them. The storage service copies the
+//! files; the rows have the desired and the actual state.
 
 mod http;
 mod model;

@@ -1,4 +1,4 @@
-//! What a deployment is, and where its file goes.
+//! A deployment, and the path of its file.
 
 use api::Checks;
 use ids::{DeploymentId, ModelId, StorageId};

@@ -1,5 +1,5 @@
-//! Asks the storage service for the downloads of deployments that are not finished, until it has an answer that counts. Each
-//! call states the whole of what is wanted, so that it can be repeated by any replica.
+//! Asks the storage service for the downloads of deployments that are not finished, until it has a final
+//! answer. Each call contains the whole desired state, so that any replica can repeat it.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ use crate::artifact;
 
 /// Deployments in one round.
 const BATCH: u64 = 50;
-/// For how long a replica has a deployment to itself: longer than a call takes.
+/// How long a replica has a deployment to itself: longer than a call takes.
 const CALL: Duration = Duration::from_secs(15);
 
-/// One round: what is due.
+/// Handles the deployments that are due.
 pub async fn round(parts: &artifact::Parts) -> anyhow::Result<Round> {
     for done in 0..BATCH {
         let mut tx = parts.db.worker().await?;

@@ -125,7 +125,7 @@ pub(super) async fn mark_deleting(
     .map(|done| done.rows_affected() == 1)
 }
 
-/// A deployment about which the storage service is asked.
+/// A deployment to ask the storage service about.
 pub(super) struct Due {
     pub(super) id: DeploymentId,
     pub(super) tenant: TenantId,
@@ -146,7 +146,7 @@ pub(super) struct ModelFile {
     pub(super) bytes: i64,
 }
 
-/// Takes a deployment that is due, for the duration of a call: no other replica takes it meanwhile.
+/// Claims a due deployment for the duration of a call: no other replica takes it meanwhile.
 pub(super) async fn take_due(conn: &mut PgConnection, call: Duration) -> sqlx::Result<Option<Due>> {
     let row = sqlx::query!(
         r#"update deployments d set check_at = now() + make_interval(secs => $1)
@@ -185,7 +185,8 @@ pub(super) async fn take_due(conn: &mut PgConnection, call: Duration) -> sqlx::R
     }))
 }
 
-/// Records why a deployment waits. It is asked about again after a tenth of its age, between one and fifteen seconds.
+/// Records why a deployment waits. It is checked again after a tenth of its age, between one and fifteen
+/// seconds.
 pub(super) async fn wait(
     conn: &mut PgConnection,
     id: DeploymentId,

@@ -5,7 +5,7 @@ use sqlx::PgConnection;
 
 use super::view::ModelView;
 
-/// What a training has made.
+/// The model that a training has made.
 pub struct Trained<'a> {
     pub job: JobId,
     pub attempt: i32,
@@ -121,7 +121,8 @@ pub(super) async fn rename(
     .map(drop)
 }
 
-/// Deletes the tenant's model, and has the results of its training and its deployments deleted. False if there is none.
+/// Deletes the tenant's model, and marks the results of its training and its deployments for deletion. False
+/// if there is none.
 pub(super) async fn delete(conn: &mut PgConnection, tenant: TenantId, id: ModelId) -> sqlx::Result<bool> {
     let deleted = sqlx::query!(
         "delete from models where tenant_id = $1 and id = $2 returning job_id, attempt",
@@ -150,7 +151,7 @@ pub(super) async fn delete(conn: &mut PgConnection, tenant: TenantId, id: ModelI
     Ok(true)
 }
 
-/// Where the file of a model is, and what it fits.
+/// The file of a model, and its base model.
 pub struct StoredModel {
     pub id: ModelId,
     pub base_model: String,

@@ -96,7 +96,8 @@ async fn get_upload(
     Ok(Json(find(store::find_all(&mut tx, member.tenant, &[id]).await?)?.view()))
 }
 
-/// Notes which of these uploads of the tenant have their contents in the bucket. Before a transaction that takes them.
+/// Records which of these uploads of the tenant have their contents in the bucket. Called before a
+/// transaction that takes them.
 pub async fn confirm(
     parts: &artifact::Parts,
     owner: TenantId,
@@ -137,7 +138,8 @@ async fn content(
     Ok(found.items.into_iter().find(|one| one.name == object && one.bytes == upload.bytes))
 }
 
-/// Whether the content of an upload is still what was seen when it was ready. Of one whose hash was announced, the worker sees it.
+/// Whether the content of an upload is still the one that was found when it became ready. If its hash was
+/// announced, the worker checks it.
 pub async fn is_unchanged(
     parts: &artifact::Parts,
     owner: TenantId,

@@ -1,5 +1,5 @@
-//! Inputs that users upload for their jobs: their bytes go into the tenant's bucket, below `jobs/uploads/<upload>/`, by signed
-//! URLs. Deleted a day after they were created, or used last.
+//! Inputs that users upload for their jobs: their contents go into the tenant's bucket, below
+//! `jobs/uploads/<upload>/`, by signed URLs. Deleted a day after their creation or last use.
 
 mod http;
 mod model;

@@ -1,4 +1,4 @@
-//! What an upload is.
+//! Uploads: fields and limits.
 
 use api::Checks;
 use ids::UploadId;

@@ -42,7 +42,7 @@ impl StoredUpload {
     }
 }
 
-/// Beginning of the names of an upload's objects.
+/// Prefix of the names of an upload's objects.
 pub(super) fn folder(id: UploadId) -> String {
     format!("jobs/uploads/{id}/")
 }
@@ -98,7 +98,7 @@ pub async fn find_all(
     .await
 }
 
-/// Notes that the contents of uploads are there, and their ETags. What was noted first stays.
+/// Records that the contents of uploads exist, and their ETags. Earlier records stay.
 pub(super) async fn confirm(
     conn: &mut PgConnection,
     tenant: TenantId,
@@ -118,8 +118,8 @@ pub(super) async fn confirm(
     .map(drop)
 }
 
-/// Keeps uploads of the tenant for another day, for jobs that are submitted in this transaction. Returns those that they may
-/// use: their contents are there, and they are not being deleted.
+/// Keeps uploads of the tenant for another day, for jobs that are submitted in this transaction. Returns the
+/// usable ones: their contents exist, and they are not being deleted.
 pub async fn take(
     conn: &mut PgConnection,
     tenant: TenantId,
@@ -140,7 +140,7 @@ pub async fn take(
     .await
 }
 
-/// Notes which uploads jobs use: each of `jobs` the one at the same place of `uploads`.
+/// Records which uploads jobs use: each of `jobs` uses the one at the same index of `uploads`.
 pub async fn record_uses(
     conn: &mut PgConnection,
     tenant: TenantId,
@@ -162,15 +162,15 @@ pub async fn record_uses(
     .map(drop)
 }
 
-/// An upload that is to be deleted.
+/// An upload to delete.
 pub(super) struct Due {
     pub(super) id: UploadId,
     pub(super) tenant: TenantId,
     pub(super) storage: StorageId,
 }
 
-/// Puts the deletion of uploads off that open jobs use, and returns those that are to be deleted, due longest first. No job
-/// can begin to use these.
+/// Postpones the deletion of uploads that open jobs use, and returns those to delete, due longest first. No
+/// job can begin to use these.
 pub(super) async fn due(conn: &mut PgConnection, limit: i64) -> sqlx::Result<Vec<Due>> {
     sqlx::query!(
         "update uploads u set delete_at = now() + interval '1 hour'
@@ -190,7 +190,7 @@ pub(super) async fn due(conn: &mut PgConnection, limit: i64) -> sqlx::Result<Vec
     .await
 }
 
-/// Forgets an upload that was deleted.
+/// Deletes the row of an upload that was deleted.
 pub(super) async fn delete(conn: &mut PgConnection, id: UploadId) -> sqlx::Result<()> {
     sqlx::query!("delete from uploads where id = $1 and delete_at <= now()", id as UploadId)
         .execute(conn)

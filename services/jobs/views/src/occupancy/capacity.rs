@@ -1,4 +1,4 @@
-//! What a pool has, as JSON.
+//! The capacity of a pool, as JSON.
 
 use std::collections::BTreeMap;
 

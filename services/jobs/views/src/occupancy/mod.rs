@@ -1,4 +1,5 @@
-//! How pools are occupied: what a pool has and how soon it has room, and what a tenant uses of its share.
+//! The occupancy of pools: the capacity of a pool and when it has idle workers, and a tenant's use of its
+//! share.
 
 mod capacity;
 mod http;
