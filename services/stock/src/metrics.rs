@@ -73,7 +73,7 @@ impl StockMetrics {
             unserved: Gauge::default(),
         };
         for kind in RepairKind::ALL {
-            // a counter that is not there before its first event hides that event from `increase`
+            // `increase` misses the first event of a counter that did not exist before
             inner.repairs.get_or_create(&KindLabels { kind: kind.as_str() }).inc_by(0);
         }
         metrics.register(|registry| {
@@ -143,7 +143,7 @@ impl StockMetrics {
 
     /// Replaces the counts of units.
     pub(crate) fn counted<'a>(&self, stock: impl Iterator<Item = UnitCounts<'a>>) {
-        // those that are gone from the list have no units any more
+        // specifications that are missing in the list have no units any more
         self.0.units.clear();
         for row in stock {
             for (state, count) in

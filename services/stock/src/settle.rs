@@ -55,7 +55,7 @@ async fn settle(db: &Db, id: OperationId) -> anyhow::Result<()> {
     let mut tx = db.worker().await?;
     let Some(mut operation) = store::lock(&mut tx, id).await? else { return Ok(()) };
     if operation.overdue {
-        // a failed addition has ended: nothing of it is created later
+        // a failed addition has ended: none of its units are created later
         let unmade = store::expire(&mut tx, id).await?;
         unit::store::withdraw(&mut tx, &unmade).await?;
     }

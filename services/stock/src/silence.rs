@@ -1,5 +1,5 @@
-//! Which clusters do not answer now. A claim that names no datacenter takes a unit of another cluster if it can: the
-//! free units of a silent cluster look free, and no instance could start in them.
+//! Clusters that do not answer now. A claim that names no datacenter takes a unit of another cluster if it
+//! can: the units of a silent cluster seem free, but no instance could start in them.
 //!
 //! Each replica detects it by itself, and no decision is final because of it.
 
@@ -29,7 +29,7 @@ impl Silence {
         self.lock().clone()
     }
 
-    /// Returns whether this is news.
+    /// Returns whether this is a change.
     fn set(&self, cluster: &str, silent: bool) -> bool {
         if silent { self.lock().insert(cluster.to_owned()) } else { self.lock().remove(cluster) }
     }
@@ -47,7 +47,7 @@ pub(crate) struct Parts {
     pub(crate) silence: Silence,
 }
 
-/// The task that asks a cluster.
+/// The task that polls a cluster.
 pub(crate) fn task(parts: &Parts, cluster: &str) -> Task {
     let parts = (parts.clone(), cluster.to_owned());
     Task::every("silence", Duty::Follow, PERIOD, &parts, |(parts, cluster)| async move {

@@ -43,8 +43,8 @@ pub struct AdoptedVolume {
     pub access_mode: crds::AccessMode,
 }
 
-/// Records a storage for an existing volume or bucket, as if it had just been ordered: the reconciler finds the object.
-/// For an administrator of the database, with this service's schema as the search path.
+/// Records a storage for an existing volume or bucket, as if it had just been ordered; the reconciler finds
+/// the object. For an administrator of the database, with this service's schema as the search path.
 ///
 /// # Errors
 /// If there is such a storage, or the specification is of another kind, storage class or access mode.
@@ -84,12 +84,12 @@ pub async fn adopt(conn: &mut PgConnection, found: &Adoption) -> anyhow::Result<
     Ok(tx.commit().await?)
 }
 
-/// Names, and where the next ones begin.
+/// A page of names.
 #[derive(Debug, Clone)]
 pub struct Names {
     /// The names.
     pub names: Vec<String>,
-    /// Send it to get the next ones; none after the last.
+    /// Position for the next page; none after the last.
     pub next: Option<String>,
 }
 

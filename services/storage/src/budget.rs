@@ -8,8 +8,8 @@ use ids::TenantId;
 pub(crate) struct Budgets(pub(crate) Option<gpu_api::Client>);
 
 impl Budgets {
-    /// Requires that a tenant has not spent its budget. Ask before the transaction of a request, and use the answer in it: a
-    /// request that is repeated has the answer of the first one.
+    /// Requires that a tenant has not spent its budget. Call it before the transaction of a request, and use
+    /// the result in it: a repeated request gets the stored response.
     ///
     /// # Errors
     /// `budget-exhausted` or `allowance-expired`; `unavailable` if the gpu service does not answer.

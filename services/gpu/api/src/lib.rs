@@ -1,8 +1,9 @@
 //! What other services ask of the gpu service: types on the wire, which the service uses itself, and a client. Some types are
 //! what callers send or read, as their comments say; the service has its own.
 //!
-//! What may not enter: rules, and whatever only one caller needs. A field that is added to an answer has `#[serde(default)]`, and
-//! a code that may be added a variant for codes that are not known: replicas of another release send neither.
+//! Nothing may enter that is a rule, or that only one caller needs. A field that is added to a response has
+//! `#[serde(default)]`, and an extensible enumeration of codes has a variant for unknown codes: replicas of
+//! another release send neither.
 
 mod client;
 mod types;

@@ -70,7 +70,7 @@ struct Node {
     running: bool,
 }
 
-/// Deletes the queue of a tenant, if no other queue is broken. It is declared again with the next event.
+/// Deletes the queue of a tenant, unless the whole broker fails. It is declared again with the next event.
 async fn replace(connection: &Connection, management: &Management, tenant: TenantId) -> anyhow::Result<()> {
     let name = queue_of(tenant);
     let queue: Members = management.get(&["queues", "/", &name]).await?;

@@ -58,8 +58,8 @@ impl Client {
         self.0.call(Method::PUT, &format!("/internal/v1/queue/{instance}"), Some(&key), Some(request)).await
     }
 
-    /// Releases the claim made at `claimed_at`, and ends the wait of this start (`attempt`) or an earlier one. A later
-    /// claim or wait of the instance stays, however late the call arrives. Idempotent.
+    /// Releases the claim made at `claimed_at`, and ends the wait of this start (`attempt`) or an earlier
+    /// one. A later claim or wait of the instance stays, even if the call arrives late. Idempotent.
     ///
     /// # Errors
     /// Returns the errors of every call.

@@ -26,8 +26,8 @@ use crate::{percentile, setup};
 const DATABASE: &str = "bench_claims";
 const TENANT: &str = "ten_01939f0a7c3d7e6b8a1f4f0d5c2b1a00";
 
-/// What pgbench does in one transaction: a claim from a random start, one always from the front, and a bare
-/// insert, which is what commits alone cost.
+/// The transactions of pgbench: a claim from a random start, one always from the front, and a bare insert,
+/// which costs only the commit.
 const RANDOM: &str = "\\set r random(0, 2147483647)
 with c as (select id from bench.units where spec = 1 and state = 'available' and claim_key >= :r
   order by claim_key limit 1 for update skip locked)
@@ -61,11 +61,11 @@ pub(crate) struct Args {
 /// One window of the service.
 struct Window {
     per_s: f64,
-    /// Of each claim, in milliseconds.
+    /// Duration of each claim, in milliseconds.
     took: Vec<f64>,
-    /// Who asked.
+    /// The claiming instances.
     instances: Vec<String>,
-    /// Units that were given to two.
+    /// Units that were given to two instances.
     double: i64,
 }
 
@@ -132,7 +132,8 @@ pub(crate) async fn run(admin: &PgConnectOptions, args: &Args) {
     assert_eq!(double, 0, "a unit was given to two instances");
 }
 
-/// The hot specification's units, and as many for pgbench in a table with what a claim needs and no more.
+/// The hot specification's units, and as many for pgbench, in a table with only the columns that a claim
+/// needs.
 async fn catalogue(conn: &mut PgConnection, units: i64) -> (GpuSpecId, DatacenterId) {
     let (spec, datacenter) = (GpuSpecId::new(), DatacenterId::new());
     sqlx::query(
@@ -183,7 +184,7 @@ async fn catalogue(conn: &mut PgConnection, units: i64) -> (GpuSpecId, Datacente
     (spec, datacenter)
 }
 
-/// No window pays for what another left behind.
+/// Cleans up, so that no window is affected by the one before.
 async fn settle(conn: &mut PgConnection) {
     for statement in [
         "vacuum (analyze) stock.units",
@@ -207,7 +208,7 @@ async fn restock(conn: &mut PgConnection) {
 
 async fn claim_window(address: SocketAddr, args: &Args, spec: GpuSpecId, conn: &mut PgConnection) -> Window {
     let (clients, length) = (args.clients, Duration::from_secs(args.seconds));
-    // the clients have a thread of their own, as they would have a machine of their own
+    // the clients have a thread of their own, as if on another machine
     let (took, given, elapsed) = tokio::task::spawn_blocking(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async move {
@@ -290,7 +291,7 @@ async fn release(address: SocketAddr, clients: usize, instances: Vec<String>) {
     }
 }
 
-/// A connection that is kept, and says HTTP/1.1 with as little work as pgbench says SQL.
+/// A persistent connection with a minimal HTTP/1.1 client, as cheap as pgbench's SQL.
 struct Line {
     stream: TcpStream,
     buffer: Vec<u8>,

@@ -42,7 +42,7 @@ async fn main() {
     }
 }
 
-/// The value of this rank among sorted values; NaN of none.
+/// The value of this rank among sorted values; NaN if there are none.
 fn percentile(sorted: &[f64], share: f64) -> f64 {
     let last = sorted.len().saturating_sub(1);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place in a list")]

@@ -1,5 +1,5 @@
-//! How fast a released unit reaches the next instance: from the request that releases it to the answer that tells a
-//! follower of the grants, with few and with many instances that wait.
+//! How fast a released unit reaches the next instance: from the request that releases it to the response that
+//! reports the grant, with few and with many waiting instances.
 
 use std::time::Instant;
 
@@ -71,7 +71,7 @@ async fn measure(admin: &PgConnectOptions, waiting: i64, releases: usize) -> Vec
         assert_eq!(answer.unwrap().status(), 204);
         assert_eq!(told.unwrap(), next, "another instance was served");
         holder = next;
-        // as many wait as before
+        // keeps the number of waiting instances
         let body = json!({ "tenant_id": TenantId::new(), "gpu_spec_id": spec });
         let path = format!("{base}/internal/v1/queue/{}", InstanceId::new());
         let answer = http.put(path).bearer_auth(service_token("gpu")).json(&body).send().await.unwrap();
@@ -98,7 +98,7 @@ async fn follow(http: Client, base: String, grants: mpsc::UnboundedSender<Instan
     }
 }
 
-/// A specification with one unit, which an instance holds, and for which instances of a tenth as many tenants wait.
+/// A specification with one unit, which an instance holds and for which other instances wait, ten per tenant.
 async fn catalogue(conn: &mut PgConnection, waiting: i64) -> (GpuSpecId, InstanceId) {
     let (spec, datacenter, holder) = (GpuSpecId::new(), DatacenterId::new(), InstanceId::new());
     sqlx::query(

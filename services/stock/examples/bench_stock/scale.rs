@@ -1,6 +1,6 @@
-//! What grows with the platform: the stock service with one datacenter of 5,000 units and 10,000 users who each held one
-//! before, and with 100 datacenters and 1,000,000 users. The same requests at the same rate, one after the other, on one
-//! Postgres with fsync on; the figures stand side by side.
+//! Growth with the platform: the stock service with one datacenter of 5,000 units and 10,000 users who each
+//! held one before, and with 100 datacenters and 1,000,000 users. The same requests at the same rate, one
+//! after the other, on one Postgres with fsync on; the figures are printed side by side.
 
 use std::{
     sync::{
@@ -40,7 +40,7 @@ pub(crate) struct Args {
     seconds: u32,
 }
 
-/// What was measured of one platform.
+/// The measurements of one platform.
 struct Figures {
     units: i64,
     seed_seconds: f64,
@@ -160,7 +160,7 @@ async fn measure(admin: &PgConnectOptions, args: &Args, datacenters: i32, users:
     }
 }
 
-/// Datacenters, specifications, and units of which four fifths are used; each user held one before.
+/// Inserts datacenters, specifications, and units of which four fifths are used; each user held one before.
 async fn seed(conn: &mut PgConnection, datacenters: i32, units: i32, users: i32) -> Vec<GpuSpecId> {
     let specs: Vec<GpuSpecId> = (0..SPECS).map(|_| GpuSpecId::new()).collect();
     for (n, spec) in specs.iter().enumerate() {

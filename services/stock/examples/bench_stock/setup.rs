@@ -1,4 +1,4 @@
-//! What the benchmarks of this service start with.
+//! Setup of the benchmarks of this service.
 
 use std::{collections::BTreeMap, net::SocketAddr};
 

@@ -109,7 +109,7 @@ pub(super) struct Period {
 }
 
 impl Period {
-    /// The period of a request at the time `now`. What lies in the future is left out.
+    /// The period of a request at the time `now`. Its future part is left out.
     ///
     /// # Errors
     /// The parameter that is not valid, and why.

@@ -118,7 +118,7 @@ impl Claims {
     ) -> sqlx::Result<Option<ClaimOutcome>> {
         let Target { spec, datacenter, wait: may_wait, .. } = *target;
         if may_wait {
-            // who waits is not to pass those before it
+            // a waiting instance must not pass those before it
             let mut tx = self.db.worker().await?;
             let waiting =
                 queue::store::waiting(&mut tx, spec, datacenter, &entrants(claimants, outcomes)).await?;
@@ -197,7 +197,8 @@ impl Claims {
         }
     }
 
-    /// Adds which claims were interrupted to claims that existed: whoever made one may not have got the answer.
+    /// Adds the interrupted claims to claims that existed already: their callers may have missed the first
+    /// answer.
     async fn add_recalls(&self, outcomes: &mut Outcomes) -> sqlx::Result<()> {
         let existing: Vec<InstanceId> = outcomes
             .iter()
@@ -350,7 +351,7 @@ async fn enter(
     leave_seconds: f64,
 ) -> sqlx::Result<Vec<Claim>> {
     queue::store::lock_for_wait(&mut *conn, spec).await?;
-    // waits for other units, or of earlier starts
+    // the instance waits for other units, or in an earlier start
     queue::store::remove(&mut *conn, &entrants.instances, &vec![None; entrants.instances.len()]).await?;
     queue::store::insert(&mut *conn, spec, datacenter, entrants).await?;
     queue::store::serve_all(&mut *conn, spec).await?;
@@ -358,7 +359,7 @@ async fn enter(
     store::find_all(conn, &entrants.instances).await
 }
 
-/// Claims spare units, beside the claims that exist.
+/// Claims spare units, and adds the existing claims.
 async fn claim_spare(
     conn: &mut PgConnection,
     spec: GpuSpecId,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use stock_api::{Alternative, Claim, ClaimRequest};
 
-/// Whether the claim is what the request asks for.
+/// Whether the claim matches the request.
 pub(super) fn fulfils(claim: &Claim, request: &ClaimRequest) -> bool {
     claim.gpu_spec_id == request.gpu_spec_id && claim.tenant_id == request.tenant_id
 }

@@ -21,7 +21,7 @@ async fn release(conn: &mut PgConnection, releases: &[Release]) -> sqlx::Result<
     let mut available = store::release(&mut *conn, releases).await?;
     if !waiting.is_empty() {
         let left = queue::store::leave(&mut *conn, &instances, &attempts, &available).await?;
-        // who does not wait any more has just been given a unit, which goes to the next
+        // an instance that no longer waits has just been given a unit, which goes to the next
         let granted: Vec<Release> = waiting
             .into_iter()
             .filter(|instance| !left.contains(instance))

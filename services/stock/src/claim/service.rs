@@ -59,7 +59,7 @@ impl ClaimService {
 
     /// Claims a unit, or returns the one that the instance holds.
     pub(super) async fn claim(&self, request: &ClaimRequest) -> Result<Granted, Error> {
-        // only an instance that is ready to wait has no claim
+        // only an instance that may wait can have no claim
         self.submit(request, None).await?.ok_or(Error::BatchLost)
     }
 

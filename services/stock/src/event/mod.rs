@@ -9,7 +9,7 @@ use feed::Outbox;
 
 pub use model::{StockChanged, StockEvent, UnitChanged, UnitRemoved};
 
-/// The events. Nobody is notified: claims would wait for each other.
+/// The events. Without notifications, which would make claims wait for each other.
 pub(crate) const EVENTS: Outbox = Outbox { table: "stock_events", channel: "stock_events" };
 /// How long they are kept: as long as grants.
 pub(crate) const KEPT: Duration = Duration::from_hours(24);

@@ -1,4 +1,4 @@
-//! Events as they are shown: what the views of the migration build.
+//! Events in their public form, as the views of the migration build them.
 
 use events::OperationChanged;
 use ids::UnitId;

@@ -1,4 +1,5 @@
-//! Forecasts: as many units as 99 of 100 windows of the past needed, each as long as a recall takes.
+//! Forecasts: the number of units that suffices for 99 of 100 windows of the past, each as long as a recall
+//! takes.
 
 use std::time::Duration;
 
@@ -42,7 +43,8 @@ pub async fn forecast(conn: &mut PgConnection, recall_seconds: u32) -> sqlx::Res
     store::forecast(conn, WEEKS, window, ranks).await
 }
 
-/// The place, in descending order, of the window that needed as many units as 99 of 100 did at most.
+/// Returns the rank, in descending order, of the window that decides: 99 of 100 windows needed at most as
+/// many units.
 fn rank(seconds: i64, window: i64) -> i64 {
     seconds / window / 100 + 1
 }

@@ -79,8 +79,8 @@ pub(crate) async fn claim_spare(
     .await
 }
 
-/// Returns how many spare units interruptible claims of the specification would get now: as [`claim_spare`]. None if there is no
-/// such specification.
+/// Returns how many spare units interruptible claims of the specification would get now, by the rules of
+/// [`claim_spare`]. None if there is no such specification.
 pub(crate) async fn spare(
     conn: &mut PgConnection,
     spec_name: &str,
@@ -109,11 +109,11 @@ pub(crate) async fn spare(
 /// Maximum number of interruptible claims that are named for a datacenter.
 const NAMED: i64 = 256;
 
-/// A datacenter that has fewer free units than are held back, and interruptible claims.
+/// A datacenter with fewer free units than are held back, and with interruptible claims.
 pub(crate) struct LackRow {
     /// How many units are missing.
     pub(crate) units: i64,
-    /// Instances of the claims: those first that a claim would take first.
+    /// Instances of the claims, in the order in which they would be recalled.
     pub(crate) instances: Vec<InstanceId>,
 }
 
@@ -162,7 +162,8 @@ pub(crate) async fn recall(
     avoided: &[DatacenterId],
     leave_seconds: f64,
 ) -> sqlx::Result<Vec<InstanceId>> {
-    // the history of a unit without its specification: a recall is no release, by which the queue is estimated
+    // the history of a unit without its specification: a recall is not a release, from which the queue is
+    // estimated
     sqlx::query_scalar!(
         r#"with asked as (
              select a.instance_id, a.tenant_id, row_number() over () as n

@@ -6,8 +6,8 @@ use sqlx::PgConnection;
 use super::{model::ChangeKind, store};
 use crate::config::StockConfig;
 
-/// Refuses a change while as many of its kind as may be are in progress. Other changes of stock wait until this
-/// transaction ends.
+/// Refuses a change while the maximum number of its kind is in progress. Other changes of stock wait until
+/// this transaction ends.
 pub(crate) async fn check_open(
     conn: &mut PgConnection,
     config: &StockConfig,

@@ -1,5 +1,5 @@
-//! Serves entries that wait beside a free unit. Only a datacenter that is active again and a change by hand leave
-//! such entries behind.
+//! Serves entries that wait although a unit is free. This happens only after a datacenter becomes active
+//! again, and after manual changes of the database.
 
 use std::{sync::Arc, time::Duration};
 

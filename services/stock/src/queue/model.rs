@@ -17,8 +17,8 @@ pub(super) struct Releases {
     pub(super) now: Timestamp,
 }
 
-/// Returns the estimate for a place in the queue, which counts from one. The time since the last release counts as
-/// one more interval, so the estimate moves away while nothing is released.
+/// Returns the estimate for a place in the queue, which counts from one. The time since the last release
+/// counts as one more interval, so the estimate grows while nothing is released.
 pub(super) fn estimate(position: i64, releases: &Releases) -> Option<Estimate> {
     let Releases { count, oldest, now } = *releases;
     let period = now.duration_since(oldest?).as_secs().max(1);

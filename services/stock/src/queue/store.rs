@@ -83,7 +83,7 @@ async fn lock_order(conn: &mut PgConnection, specs: &[GpuSpecId]) -> sqlx::Resul
     .map(drop)
 }
 
-/// Instances that are to wait, as columns.
+/// Instances that enter the queue, as columns.
 #[derive(Debug, Default)]
 pub(crate) struct Entrants {
     pub(crate) instances: Vec<InstanceId>,
@@ -178,7 +178,8 @@ pub(crate) async fn leave(
     attempts: &[Option<i64>],
     units: &[UnitId],
 ) -> sqlx::Result<Vec<InstanceId>> {
-    // the order of all queues at once: two transactions that lock one after the other could wait for each other
+    // locks the order of all queues at once: two transactions that lock one after the other could wait for
+    // each other
     let specs = sqlx::query_scalar!(
         r#"select gpu_spec_id as "id!: GpuSpecId" from queue_entries where instance_id = any($1)
          union select gpu_spec_id from units where id = any($2)"#,
@@ -372,7 +373,7 @@ async fn granted(conn: &mut PgConnection, instances: &[InstanceId]) -> sqlx::Res
     .await
 }
 
-/// Removes entries of instances that hold a unit, which a change by hand has given them. The membership must be locked
+/// Removes entries of instances that hold a unit because of a manual change. The membership must be locked
 /// exclusively.
 pub(crate) async fn remove_holders(conn: &mut PgConnection, spec: GpuSpecId) -> sqlx::Result<u64> {
     sqlx::query!(

@@ -15,7 +15,7 @@ use crate::{
     unit,
 };
 
-/// The specification and the datacenter of a change. Nobody else changes them until the transaction ends.
+/// The specification and the datacenter of a change, locked until the transaction ends.
 struct Target {
     gpu_spec: GpuSpec,
     datacenter: Datacenter,
@@ -34,7 +34,7 @@ impl Target {
         }
     }
 
-    /// Only `free` units of it are free.
+    /// The problem that only `free` units are free.
     fn in_use(&self, free: i64) -> Problem {
         let (gpu_spec, datacenter) = (&self.gpu_spec.name, &self.datacenter.name);
         let detail = format!("{free} units of {gpu_spec} in {datacenter} are free.");

@@ -73,7 +73,7 @@ fn allocation(allocation: Allocation) -> crds::Allocation {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Observation {
     pub(crate) unit: UnitId,
-    /// Identifies the object: one that was created again has another.
+    /// Identifies the object: a recreated object has another.
     pub(crate) uid: String,
     /// `resourceVersion` of the object, which grows.
     pub(crate) version: i64,

@@ -33,7 +33,7 @@ pub(super) async fn remove(
     Ok(operation)
 }
 
-/// This instance holds the unit; none: one occupies it without a claim.
+/// The problem that this instance holds the unit; none: an instance occupies it without a claim.
 fn in_use(instance: Option<InstanceId>) -> Problem {
     let detail = match instance {
         Some(instance) => format!("The instance {instance} holds this unit."),

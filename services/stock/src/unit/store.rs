@@ -85,8 +85,8 @@ pub(crate) struct UnitFilter {
     pub(crate) tenant: Option<TenantId>,
 }
 
-/// Returns units after `after`, in the order of their addition. What a holder has is read along the indexes of holders,
-/// units on a node or of a specification along `unit_places`, all units along the primary key.
+/// Returns units after `after`, in the order of their addition. Units of a holder are read from the indexes
+/// of holders, units on a node or of a specification from `unit_places`, and all units from the primary key.
 pub(crate) async fn list(
     conn: &mut PgConnection,
     filter: &UnitFilter,

@@ -65,7 +65,7 @@ async fn record_events(parts: &Parts, cluster: &str, units: Api<GpuUnit>) {
         let mut batch = Batch::default();
         for event in chunk {
             match event {
-                // precedes the first request, and does not tell that the cluster answers
+                // precedes the first request, and does not show that the cluster answers
                 Ok(Event::Init) => {}
                 Ok(event) => {
                     failures = 0;

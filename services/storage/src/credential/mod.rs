@@ -1,5 +1,6 @@
-//! Credentials: access keys of buckets. The secret key is generated here, sent once to the object store and to the
-//! caller, and not stored. A key opens all buckets of its tenant: the object store knows users, not buckets.
+//! Credentials: access keys of buckets. The secret key is generated here, sent once to the object store and
+//! to the caller, and not stored. A key opens all buckets of its tenant: keys in the object store belong to
+//! users, not to buckets.
 
 mod http;
 mod issue;

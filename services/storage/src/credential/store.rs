@@ -30,7 +30,8 @@ pub(super) async fn insert(
     .map(drop)
 }
 
-/// Marks a key as active, now that the object store has it. False if it is to be removed meanwhile.
+/// Marks a key as active, now that the object store has it. False if it has been marked for removal
+/// meanwhile.
 pub(super) async fn activate(conn: &mut PgConnection, tenant: TenantId, access: &str) -> sqlx::Result<bool> {
     sqlx::query!(
         "update credentials set state = 'active'
@@ -108,7 +109,8 @@ pub(super) async fn makers(conn: &mut PgConnection, whom: &Whom) -> sqlx::Result
     Ok(made.collect())
 }
 
-/// Marks the keys of a maker whose rights have ended for removal. Returns which, with their storages.
+/// Marks the keys of a maker whose rights have ended for removal. Returns the marked keys, with their
+/// storages.
 pub(super) async fn end(
     conn: &mut PgConnection,
     ended: &EndedMaker,

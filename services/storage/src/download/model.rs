@@ -1,4 +1,4 @@
-//! Downloads, and what follows from a failed attempt.
+//! Downloads, and the consequences of a failed attempt.
 
 use std::{fmt, time::Duration};
 
@@ -92,7 +92,7 @@ pub(crate) struct Download {
     pub(crate) reason: Option<DownloadReason>,
     pub(crate) message: Option<String>,
     pub(crate) attempt: i32,
-    /// Seconds until the attempt may begin; negative since when it may.
+    /// Seconds until the attempt may begin; negative if it may have begun earlier.
     pub(crate) due_in: f64,
     /// Seconds since its address was written.
     pub(crate) signed_since: Option<f64>,
@@ -105,12 +105,12 @@ impl Download {
     }
 }
 
-/// What follows from a failed attempt.
+/// The consequence of a failed attempt.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// Another attempt, after this time.
     Repeat(Duration),
-    /// None.
+    /// No further attempt.
     GiveUp,
 }
 

@@ -11,7 +11,7 @@ use super::{
     view::DownloadView,
 };
 
-/// Returns how far the tenant's download with this content is.
+/// Returns the progress of the tenant's download with this content.
 pub(super) async fn find(
     conn: &mut PgConnection,
     tenant: TenantId,
@@ -160,7 +160,7 @@ pub(crate) async fn repeat(
     .map(drop)
 }
 
-/// Records that the file is there.
+/// Records that the file exists on the volume.
 pub(crate) async fn finish(conn: &mut PgConnection, download: &Download) -> sqlx::Result<()> {
     sqlx::query!(
         "update downloads set state = 'done', reason = null, message = null, finished_at = now()
@@ -173,7 +173,7 @@ pub(crate) async fn finish(conn: &mut PgConnection, download: &Download) -> sqlx
     .map(drop)
 }
 
-/// Gives a download up.
+/// Marks a download as failed.
 pub(crate) async fn fail(
     conn: &mut PgConnection,
     download: &Download,

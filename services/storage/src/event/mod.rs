@@ -10,7 +10,7 @@ use feed::Outbox;
 
 pub(crate) use http::routes;
 
-/// The events of all tenants. Nobody is notified.
+/// The events of all tenants, without notifications.
 pub(crate) const EVENTS: Outbox = Outbox { table: "storage_events", channel: "storage_events" };
 /// How long they are kept.
 pub(crate) const KEPT: Duration = Duration::from_hours(7 * 24);

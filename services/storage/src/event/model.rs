@@ -1,4 +1,4 @@
-//! Events as they are shown: what the triggers write.
+//! Events in their public form, as the triggers write them.
 
 use events::OperationChanged;
 use ids::{InstanceId, OperationId, StorageId, TenantId};

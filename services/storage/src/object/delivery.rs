@@ -54,7 +54,7 @@ async fn deliver_object(
     check_name(&mut checks, "/object", &request.object);
     checks.within("/bytes", request.bytes, 0, i64::MAX);
     checks.finish()?;
-    // a copy goes on when the caller has gone, so that a repetition finds it done
+    // the copy continues after the caller has disconnected, so that a repetition finds it done
     let delivery = tokio::spawn(async move { deliver(&db, objects.get()?, id, request).await });
     Ok(Json(delivery.await.map_err(|error| Problem::unavailable("The delivery", error))??))
 }

@@ -25,8 +25,8 @@ pub(crate) enum Error {
 }
 
 impl Error {
-    /// The error of a call for a bucket. That it is gone, or that a policy closes it, lasts until its tenant does something
-    /// about it.
+    /// Maps the error of a call for a bucket. A missing bucket, or one closed by a policy, stays so until its
+    /// tenant acts.
     pub(super) fn of_call(error: object_store::Error) -> Self {
         match error.denial() {
             Some(Denial::Missing) => storage::Error::NotAvailable("gone from the object store").into(),

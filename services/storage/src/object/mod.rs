@@ -1,5 +1,6 @@
-//! Objects in buckets of tenants, for services that read and write there for them: signed URLs, lists, deletions. The bytes
-//! go between the object store and whoever has the URL, not through this service.
+//! Objects in buckets of tenants, for services that read and write there for them: signed URLs, lists,
+//! deletions. The contents are transferred between the object store and the holder of the URL, not through
+//! this service.
 
 mod bucket;
 mod delivery;

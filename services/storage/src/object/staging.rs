@@ -6,7 +6,7 @@ use ids::StorageId;
 use super::{error::Error, store};
 use crate::object_store::{ObjectStore, Staging};
 
-/// Opens the bucket for objects that are to be delivered.
+/// Opens the bucket for objects to deliver.
 pub(super) async fn open(db: &Db, objects: &ObjectStore) -> Result<Staging, Error> {
     let mut tx = db.worker().await?;
     let name = store::staging(&mut tx).await?;
@@ -14,7 +14,7 @@ pub(super) async fn open(db: &Db, objects: &ObjectStore) -> Result<Staging, Erro
     Ok(objects.open_staging(&name).await?)
 }
 
-/// Name of an object that is to be delivered to a bucket.
+/// Name of an object to deliver to a bucket.
 pub(super) fn name(bucket: StorageId, object: &str) -> String {
     format!("{bucket}/{object}")
 }

@@ -1,4 +1,4 @@
-//! Admin Ops calls. In error responses, `Message` is usually empty; `Code` says what is wrong.
+//! Admin Ops calls. In error responses, `Message` is usually empty; `Code` names the error.
 
 use std::time::{Duration, SystemTime};
 

@@ -12,7 +12,7 @@ const PERIOD: Duration = Duration::from_secs(5);
 /// How long the object store may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The task that asks it, if an object store is configured.
+/// The task that polls it, if an object store is configured.
 pub(crate) fn task(store: &OptionalObjectStore, process: &Process) -> Option<Task> {
     store.get().ok()?;
     let parts = (store.clone(), register(&process.metrics));
@@ -28,7 +28,7 @@ pub(crate) fn task(store: &OptionalObjectStore, process: &Process) -> Option<Tas
 /// Registers the gauge.
 pub(crate) fn register(metrics: &Metrics) -> Gauge {
     let answers = Gauge::default();
-    // until the first answer: a start is no outage
+    // until the first answer: a start is not an outage
     answers.set(1);
     metrics.register(|registry| {
         registry.register(

@@ -50,7 +50,7 @@ pub(crate) enum Denial {
     Refused,
 }
 
-/// Refusals of a write that do not last: of S3, and of Ceph RGW. All others do.
+/// Temporary refusals of a write: of S3, and of Ceph RGW. All others are permanent.
 const PASSING: [&str; 12] = [
     "ConditionalRequestConflict",
     "ConcurrentModification",
@@ -67,7 +67,7 @@ const PASSING: [&str; 12] = [
 ];
 
 impl Error {
-    /// Returns why a bucket refuses an object, if a retry would be refused, too.
+    /// Returns why a bucket refuses an object, if a retry would also be refused.
     pub(crate) fn denial(&self) -> Option<Denial> {
         let Self::Refused { status, code } = self else { return None };
         let code = code.to_string();
@@ -111,7 +111,7 @@ macro_rules! codes {
         #[derive(Debug, Clone, PartialEq, Eq)]
         pub(crate) enum Code {
             $($code,)+
-            /// A code that needs no treatment of its own.
+            /// A code without special handling.
             Other(String),
         }
 

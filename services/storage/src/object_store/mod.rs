@@ -28,9 +28,9 @@ const PLATFORM_KEY: &str = "ATPLATFORM";
 /// Prefix of the access keys of credentials.
 pub(crate) const CREDENTIAL_PREFIX: &str = "ATC";
 
-/// Timeout of calls that do little.
+/// Timeout of short calls.
 const SHORT: Duration = Duration::from_secs(15);
-/// Timeout of calls that delete much. What was deleted before it stays deleted, so that a repetition continues.
+/// Timeout of calls that delete much. Deletions before the timeout persist, so that a repetition continues.
 const LONG: Duration = Duration::from_secs(30);
 
 /// An access key with its secret.
@@ -96,7 +96,7 @@ impl ObjectStore {
         Self { s3: s3::client(&config), config, http, staging: OnceCell::new() }
     }
 
-    /// Whether it answers a request. An error is an answer only if others can be served.
+    /// Whether it answers a request. An error counts as an answer only if other requests can be served.
     pub(crate) async fn answers(&self, timeout: Duration) -> bool {
         let asked = self.http.get(&self.config.endpoint).timeout(timeout).send().await;
         asked.is_ok_and(|answer| !answer.status().is_server_error())
@@ -161,7 +161,7 @@ impl ObjectStore {
             }
         }
         match self.delete_user(&uid).await {
-            // what RGW answers if the user owns a bucket
+            // RGW's answer if the user owns a bucket
             Err(error) if error.is(&Code::NoSuchUser) || error.is(&Code::BucketAlreadyExists) => Ok(()),
             done => done,
         }

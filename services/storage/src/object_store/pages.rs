@@ -12,8 +12,8 @@ const HEADER: &str = "content-type";
 const MAX_AGE: i32 = 3600;
 
 impl ObjectStore {
-    /// Lets pages of the configured origins read and write objects of a bucket by signed URLs. Rules of the bucket's owner stay. Returns
-    /// whether something was to be changed.
+    /// Lets pages of the configured origins read and write objects of a bucket by signed URLs. Rules of the
+    /// bucket's owner stay. Returns whether the rules were changed.
     pub(crate) async fn allow_pages(&self, key: &KeyPair, bucket: &str) -> Result<bool, Error> {
         let origins = &self.config.allowed_origins;
         if origins.is_empty() {

@@ -192,7 +192,7 @@ impl ObjectStore {
         let delete = Delete::builder().set_objects(Some(objects)).quiet(true).build();
         let call = self.s3.delete_objects().bucket(bucket).delete(delete.map_err(Error::unavailable)?);
         let done = call.customize().config_override(as_user(key)).send().await.map_err(refused)?;
-        // the response as a whole is 200 all the same
+        // the response as a whole is still 200
         match done.errors().first() {
             Some(error) => Err(Error::Refused { status: 200, code: error.code().unwrap_or_default().into() }),
             None => Ok(()),
@@ -219,8 +219,8 @@ impl ObjectStore {
     }
 }
 
-/// The header for a file that is saved under this name (RFC 6266): one that is not plain ASCII is encoded as RFC 8187 says, after a
-/// name for clients that do not know this.
+/// The header for a file that is saved under this name (RFC 6266): a name that is not plain ASCII is encoded
+/// as in RFC 8187, after a fallback name for other clients.
 fn attachment(file_name: &str) -> String {
     let is_plain = |c: char| (c.is_ascii_graphic() || c == ' ') && !"\"\\%".contains(c);
     let plain = file_name.replace(|c| !is_plain(c), "_");

@@ -38,7 +38,7 @@ pub(crate) struct Target<'a> {
 }
 
 impl ObjectStore {
-    /// Opens the bucket for objects that are to be delivered. The first call creates it.
+    /// Opens the bucket for objects to deliver. The first call creates it.
     pub(crate) async fn open_staging(&self, name: &str) -> Result<Staging, Error> {
         let open = async || {
             let key = self.ensure_key(name).await?;
@@ -48,8 +48,8 @@ impl ObjectStore {
         self.staging.get_or_try_init(open).await.cloned()
     }
 
-    /// Copies a staged object to its place. An object that is there already, with the same content, stays as it is. Returns false
-    /// if there is none of this size.
+    /// Copies a staged object to its place. An existing object with the same content is left unchanged.
+    /// Returns false if there is none of this size.
     pub(crate) async fn deliver(
         &self,
         staging: &Staging,
@@ -82,7 +82,7 @@ impl ObjectStore {
                 bytes: head.content_length().unwrap_or_default(),
                 etag: head.e_tag().map(str::to_owned),
             })),
-            // without a body, so without a code
+            // without a body, and so without a code
             Err(error)
                 if error.raw_response().is_some_and(|raw| matches!(raw.status().as_u16(), 403 | 404)) =>
             {

@@ -140,7 +140,7 @@ async fn put_platform_storage_quota(
     limits.check(&mut checks);
     checks.finish()?;
     key.once(db.admin().await?, admin.0.user, &(&why, &limits), async |tx| {
-        // before the row: a request that has seen the old limits ends first
+        // before the row: a request that has read the old limits ends first
         store::lock_usage(tx, tenant).await?;
         if let Some(quota) = store::find(tx, tenant).await? {
             if_match.check(quota.generation)?;

@@ -87,7 +87,7 @@ impl Limits {
         }
     }
 
-    /// Returns the limits that are in force beside the configured ones.
+    /// Returns the effective limits: these, or the configured ones.
     pub(super) fn effective(self, defaults: &LimitsConfig) -> EffectiveLimits {
         EffectiveLimits {
             storages: self.storages.unwrap_or(defaults.storages_per_tenant),

@@ -74,7 +74,7 @@ impl Bucket<'_> {
                 }
                 Ok(())
             }
-            // of a suspended tenant, or by a policy of its own: its bucket is there all the same
+            // the tenant is suspended, or its policy forbids it: its bucket exists all the same
             Err(object_store::Error::Refused { .. }) => Ok(()),
             Err(error) => Err(error.into()),
         }
@@ -92,7 +92,7 @@ impl Bucket<'_> {
 
     async fn compare(&self) -> Result<Phase, Error> {
         let Some(actual) = self.objects.bucket(&self.name).await? else {
-            // one that was refused may never have existed
+            // a bucket that was refused may never have existed
             return match &self.storage.phase {
                 Phase::Failed(reason) if reason.code != ReasonCode::BucketLost => self.create().await,
                 _ => Ok(lost()),
@@ -110,9 +110,9 @@ impl Bucket<'_> {
         Ok(Phase::Available)
     }
 
-    /// Removes the keys that are to be removed, and those without a record.
+    /// Removes the keys that are marked for removal, and those without a record.
     async fn remove_stray_keys(&self) -> Result<(), Error> {
-        // actual before recorded: a key is recorded before it is created
+        // reads the actual keys before the recorded ones, as a key is recorded before it is created
         let actual = self.objects.credentials_of(self.storage.tenant).await?;
         let mut tx = self.parts.db.worker().await?;
         let recorded = credential::of_tenant(&mut tx, self.storage.tenant).await?;
@@ -160,7 +160,7 @@ impl Bucket<'_> {
         let last = !storage::has_other_buckets(&mut tx, self.storage.tenant, self.storage.id).await?;
         tx.commit().await?;
         if last {
-            // a bucket that is created at this moment creates the user again
+            // a bucket that is created concurrently creates the user again
             self.objects.remove_user(self.storage.tenant).await?;
             self.effect().await;
         }

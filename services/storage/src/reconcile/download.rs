@@ -67,7 +67,7 @@ impl Downloads {
         self.wanted(storage).map(element).collect()
     }
 
-    /// Whether the resource has other downloads than it is to have.
+    /// Whether the downloads of the resource differ from the desired ones.
     pub(super) fn differ(&self, storage: &Storage, observed: &GpuStorage) -> bool {
         self.desired(storage) != observed.spec.downloads
     }
@@ -104,7 +104,7 @@ impl Volume<'_> {
         Api::namespaced(self.client.clone(), &self.storage.tenant.k8s_name())
     }
 
-    /// Writes the addresses that are missing or old. The downloads that get none are not wanted now.
+    /// Writes the addresses that are missing or old. Downloads without an address are not requested now.
     pub(super) async fn sign(&self, downloads: &mut Downloads) -> Result<(), Error> {
         let mut unsigned = Vec::new();
         for download in downloads.wanted(self.storage) {
@@ -166,7 +166,7 @@ impl Volume<'_> {
             metadata: ObjectMeta {
                 name: Some(download.name()),
                 labels: Some(labels.map(|(label, value)| (label.to_owned(), value)).into()),
-                // it goes with the volume
+                // deleted with the volume
                 owner_references: Some(vec![OwnerReference {
                     api_version: GpuStorage::api_version(&()).into_owned(),
                     kind: GpuStorage::kind(&()).into_owned(),
@@ -227,7 +227,7 @@ impl Volume<'_> {
         Ok(again)
     }
 
-    /// Deletes a download that the resource does not have any more.
+    /// Deletes a download that the resource no longer has.
     async fn forget(&self, download: &Download) -> Result<(), Error> {
         self.delete_secret(download).await?;
         let mut tx = self.parts.db.worker().await?;

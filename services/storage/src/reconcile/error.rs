@@ -1,4 +1,4 @@
-//! Why a reconcile did not complete, and what follows from that.
+//! Why a reconcile did not complete, and whether it is retried.
 
 use crds::ClusterError;
 use storage_api::StorageKind;
@@ -31,7 +31,7 @@ pub(super) enum Error {
 /// When a reconcile is repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Retry {
-    /// With backoff: the error may be gone soon.
+    /// With backoff: the error may be temporary.
     Backoff,
     /// After a longer time: the request was refused, and probably will be again.
     Later,

@@ -50,7 +50,7 @@ enum Observation {
     /// The storage exists, or is on its way to.
     Found {
         finding: Finding,
-        /// When to reconcile again, if nothing happens before.
+        /// When to reconcile again without an event.
         requeue_after: Duration,
     },
     /// The storage's object is gone, as desired.
@@ -85,7 +85,7 @@ pub(crate) fn register(metrics: &Metrics) -> Family<ResultLabels, Counter> {
     let results = Family::<ResultLabels, Counter>::default();
     for kind in ["volume", "bucket"] {
         for result in ["unchanged", "changed", "removed", "failed"] {
-            // a counter that is not there before its first event hides that event from `increase`
+            // `increase` misses the first event of a counter that did not exist before
             results.get_or_create(&ResultLabels { kind, result }).inc_by(0);
         }
     }

@@ -43,7 +43,7 @@ struct Watch {
 }
 
 impl Watch {
-    /// Watches forever. A cluster that does not respond is no failure of this worker.
+    /// Watches forever. A cluster that does not respond is not a failure of this worker.
     async fn run(&self) {
         loop {
             if let Err(error) = self.follow().await {

@@ -72,7 +72,7 @@ pub(crate) async fn create_output_bucket(
     let spec = storage_spec::find_cheapest_bucket(conn).await?.ok_or(Error::NoBucketSpec)?;
     let size_gib = OUTPUT_GIB.clamp(spec.min_size_gib, spec.max_size_gib);
     let id = output_bucket_id(owner);
-    // one request of the tenant at a time comes further
+    // only one request of the tenant at a time gets past this
     let quota = quota::check(conn, &config.limits, owner, Usage { storages: 1, gib: size_gib }).await;
     if store::find(conn, owner, id).await?.is_some() {
         return Ok(false);

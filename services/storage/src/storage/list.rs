@@ -52,7 +52,7 @@ impl StorageSort {
     }
 }
 
-/// Which storages a list contains: those for which all of this is so.
+/// Which storages a list contains: those that meet all conditions.
 #[derive(Debug)]
 pub(super) struct Filter<'a> {
     /// Only of this tenant.

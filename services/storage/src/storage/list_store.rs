@@ -21,8 +21,8 @@ pub(super) struct Position {
     id: StorageId,
 }
 
-/// Returns a page of storages in this order: of one tenant in its transaction, or of all in an administrator's. Rows that cannot be
-/// decoded are left out, and named.
+/// Returns a page of storages in this order: of one tenant in its transaction, or of all in an
+/// administrator's. Rows that cannot be decoded are left out, and their ids returned.
 pub(super) async fn page(
     conn: &mut PgConnection,
     filter: &Filter<'_>,
@@ -56,7 +56,8 @@ pub(super) async fn total(conn: &mut PgConnection, filter: &Filter<'_>) -> sqlx:
     query.build_query_scalar().persistent(false).fetch_one(conn).await.map(Total::of)
 }
 
-/// The first positions after this one. Dynamic, as an order that is a parameter keeps Postgres from reading them from an index.
+/// The first positions after this one. A dynamic query: with the order as a parameter, Postgres would not
+/// read them from an index.
 fn positions(
     filter: &Filter<'_>,
     sort: StorageSort,

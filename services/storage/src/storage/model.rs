@@ -12,7 +12,7 @@ use super::{
 };
 use crate::storage_spec::{AccessMode, StorageSpec};
 
-/// The state of a storage, with what belongs to it.
+/// The state of a storage, with its data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// Being created.

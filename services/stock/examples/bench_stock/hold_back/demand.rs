@@ -1,5 +1,5 @@
-//! Starts of users, drawn: a rhythm of day and week, a class at the same times of each week, and bursts at no time that any forecast
-//! could know. Times are seconds since a Monday, 00:00.
+//! Starts of users, drawn: a rhythm of day and week, a class at the same times of each week, and bursts at
+//! unpredictable times. Times are seconds since a Monday, 00:00.
 
 use super::random::Random;
 
@@ -55,7 +55,7 @@ pub(crate) fn starts(random: &mut Random, weeks: u32) -> Vec<Start> {
     let mut starts = Vec::new();
     let mut at = random.exponential(HOUR / BUSIEST);
     while at < end {
-        // of the starts of the busiest time, those that come at this time, too
+        // of the starts of the busiest time, keep the share of this time
         if random.uniform() < share(at) {
             starts.push(Start { at, run: random.lognormal(RUN.0, RUN.1), kind: Kind::Single });
         }
@@ -88,7 +88,7 @@ pub(crate) fn starts(random: &mut Random, weeks: u32) -> Vec<Start> {
     starts
 }
 
-/// Share of the busiest hour's starts that comes at this time of the week.
+/// Share of the busiest hour's starts at this time of the week.
 fn share(at: f64) -> f64 {
     let of_day = HOURS[(at % DAY / HOUR) as usize];
     if at % WEEK < 5.0 * DAY { of_day } else { of_day * WEEKEND }

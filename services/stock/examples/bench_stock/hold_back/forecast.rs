@@ -1,5 +1,6 @@
-//! The real forecast at simulated times: the service's own statement on a real Postgres, which takes `now()` from a schema that comes
-//! before `pg_catalog`. It counts no claim after that time, so the history can have later ones.
+//! The real forecast at simulated times: the service's own statement on a real Postgres, which gets `now()`
+//! from a schema before `pg_catalog` in the search path. It counts no claims after that time, so the history
+//! may contain later ones.
 
 use atelier_stock::hold_back;
 use sqlx::{PgConnection, postgres::PgConnectOptions};
@@ -33,7 +34,7 @@ pub(crate) async fn prepare(admin: &PgConnectOptions) -> PgConnection {
     conn
 }
 
-/// Makes these starts the claims of the past.
+/// Inserts these starts as claims of the past.
 pub(crate) async fn record(conn: &mut PgConnection, starts: &[Start]) {
     let (at, run): (Vec<f64>, Vec<f64>) = starts.iter().map(|start| (start.at, start.run)).unzip();
     sqlx::raw_sql("truncate unit_holders, hold_backs").execute(&mut *conn).await.unwrap();
@@ -52,7 +53,7 @@ pub(crate) async fn record(conn: &mut PgConnection, starts: &[Start]) {
     sqlx::raw_sql("analyze unit_holders").execute(conn).await.unwrap();
 }
 
-/// What the service forecasts, round after round of its worker, between two times (seconds since the begin): units.
+/// Returns the forecast units between two times (seconds since the begin), round by round of the task.
 pub(crate) async fn forecasts(
     conn: &mut PgConnection,
     (from, until): (f64, f64),

@@ -1,4 +1,5 @@
-//! A queue of background jobs without end: pictures of seconds, some of minutes, and trainings of hours with checkpoints.
+//! An endless queue of background jobs: pictures of seconds, some of minutes, and trainings of hours with
+//! checkpoints.
 
 use std::collections::VecDeque;
 
@@ -10,24 +11,24 @@ const PICTURE: (f64, f64) = (15.0, 1.0);
 const TRAINING: (f64, f64) = (1.5 * 3600.0, 0.5);
 /// Seconds of work between two checkpoints of a training.
 const CHECKPOINT: f64 = 120.0;
-/// A job that was recalled so often waits for a firm worker (`FIRM_AFTER` of the scheduler).
+/// A job that was recalled this often waits for a firm worker (`FIRM_AFTER` of the scheduler).
 const FIRM_AFTER: u32 = 2;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Job {
     is_training: bool,
-    /// Seconds of work that are left.
+    /// Remaining seconds of work.
     pub(crate) work: f64,
     recalls: u32,
 }
 
 impl Job {
-    /// Whether it has to be begun again: its model, and its checkpoint, must be loaded.
+    /// Whether it was started before: its model, and its checkpoint, must be loaded.
     pub(crate) fn is_repeated(&self) -> bool {
         self.recalls > 0
     }
 
-    /// What of `worked` seconds is kept when it is recalled.
+    /// Returns how much of `worked` seconds is kept at a recall.
     pub(crate) fn kept(&self, worked: f64) -> f64 {
         if self.is_training { (worked / CHECKPOINT).floor() * CHECKPOINT } else { 0.0 }
     }
@@ -55,7 +56,7 @@ impl Queue {
         Job { is_training, work: self.random.lognormal(median, sigma), recalls: 0 }
     }
 
-    /// Takes a job back of which `kept` seconds of work are done.
+    /// Takes back a job with `kept` seconds of finished work.
     pub(crate) fn put_back(&mut self, job: Job, kept: f64) {
         let recalls = job.recalls + 1;
         if recalls < FIRM_AFTER {

@@ -1,11 +1,13 @@
-//! The simulated part: users who claim units, and lent workers that run jobs on what the stock does not hold back.
+//! The simulated part: users who claim units, and lent workers that run jobs on units that the stock does not
+//! hold back.
 //!
-//! As in the services: a claim takes a free unit. Without one it takes the unit of a lent worker: the lowest rank first (0: no job,
-//! 1: a background job), then the newest (`interruptible::store::recall`). Every 5 s the jobs service asks for spare units:
-//! what is free above the hold-back (`claim_spare`), nothing while a user waits.
+//! As in the services: a claim takes a free unit. Without one it takes the unit of a lent worker: the lowest
+//! rank first (0: no job, 1: a background job), then the newest (`interruptible::store::recall`). Every 5 s
+//! the jobs service asks for spare units: those that are free above the hold-back (`claim_spare`), none while
+//! a user waits.
 //!
-//! Simpler than the services: one pool; who waits for a unit is served in order; a released unit is free at once. Times are
-//! seconds.
+//! Simpler than the services: one pool; waiting users are served in order; a released unit is free at once.
+//! Times are seconds.
 
 use std::{
     cmp::Ordering,
@@ -22,22 +24,22 @@ const LEND: f64 = 5.0;
 /// Time until a lent worker runs its first job: GenTD26's median load of a base model. A job that was recalled loads it again.
 const LOAD: f64 = 22.7;
 
-/// What is held back.
+/// The policy of the hold-back.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Policy<'a> {
-    /// At least (`interruptible_hold_back`).
+    /// Minimum (`interruptible_hold_back`).
     pub(crate) least: u64,
     /// Forecast units, one entry for each period.
     pub(crate) forecasts: &'a [u64],
     /// Length of a period, in seconds.
     pub(crate) period: f64,
-    /// Whether lent workers return their units as far as free ones are fewer: the first that have no job.
+    /// Whether lent workers return units while free ones are too few: the first idle ones.
     pub(crate) returns: bool,
-    /// From the recall of a worker, or its last job, to its empty unit.
+    /// Time from the recall of a worker, or its last job, to its empty unit.
     pub(crate) leave: f64,
 }
 
-/// What happened.
+/// The measurements.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Outcome {
     /// Starts, and those of them that took a lent unit, by kind: single, class, burst.
@@ -51,7 +53,7 @@ pub(crate) struct Outcome {
     pub(crate) loading: f64,
     /// GPU seconds of jobs' work that counts.
     pub(crate) useful: f64,
-    /// GPU seconds that no user had, and of these idle ones and those of lent workers.
+    /// GPU seconds not used by users, the idle part, and the part of lent workers.
     pub(crate) capacity: f64,
     pub(crate) idle: f64,
     pub(crate) lent: f64,
@@ -78,7 +80,7 @@ impl Outcome {
     }
 }
 
-/// What a lent worker does, and since when. Its key says which worker is newer.
+/// The activity of a lent worker, and since when. Its key shows which worker is newer.
 #[derive(Debug)]
 enum Worker {
     Loading(f64),
@@ -134,7 +136,7 @@ struct World<'a> {
     waiting: VecDeque<f64>,
     workers: BTreeMap<u64, Worker>,
     queue: Queue,
-    /// Workers that are to return their units next.
+    /// Number of workers that return their units next.
     returning: u64,
     outcome: Outcome,
 }
@@ -194,7 +196,7 @@ impl World<'_> {
         self.due.push(Due(at, self.numbers, event));
     }
 
-    /// Lets time pass.
+    /// Advances the time.
     fn pass(&mut self, now: f64) {
         let seconds = now - self.now;
         let lent = self.workers.len() as f64;

@@ -1,6 +1,6 @@
-//! What the hold-back saves, and what it costs: users' starts that take a unit from a job (they meet a recall) without hold-back, with
-//! a hold-back of 1, and with the forecast, if only users' stops fill it again, and if lent workers return units after their jobs;
-//! GPU seconds that jobs lose by it; units that stay idle.
+//! Benefit and cost of the hold-back: users' starts that take a unit from a job (they meet a recall) without
+//! hold-back, with a hold-back of 1, and with the forecast, refilled only by users' stops, or also by lent
+//! workers that return units after their jobs; GPU seconds that jobs lose; units that stay idle.
 //!
 //! Real: the forecast. The service's own statement runs on a real Postgres every 10 simulated minutes, over the claims of 4 simulated
 //! weeks before and of the last hour. Simulated: users (`demand.rs`), jobs (`jobs.rs`), claims and lending (`lending.rs`), for one
@@ -19,7 +19,8 @@ use jobs::Queue;
 use lending::{Outcome, Policy, simulate};
 use random::Random;
 
-/// Name, units that are held back at least, whether the forecast counts, and whether lent workers return units after their jobs.
+/// Name, minimum number of units held back, whether the forecast counts, and whether lent workers return
+/// units after their jobs.
 const POLICIES: [(&str, u64, bool, bool); 5] = [
     ("no hold-back", 0, false, false),
     ("1", 1, false, false),
@@ -27,7 +28,7 @@ const POLICIES: [(&str, u64, bool, bool); 5] = [
     ("forecast", 1, true, false),
     ("forecast, returns", 1, true, true),
 ];
-/// Weeks before the measured one, as many as the forecast looks at.
+/// Weeks before the measured one: as many as the forecast reads.
 const HISTORY: u32 = 4;
 
 #[derive(Debug, clap::Args)]
