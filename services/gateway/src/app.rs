@@ -68,7 +68,7 @@ impl Shared {
         cache.report_to(&process.health);
         let rate_limits = Arc::new(RateLimits::new(&config.limits, &process.metrics)?);
         let verifier = Verifier::new(config.auth.clone(), http.clone());
-        // with the token with which its revocations are read: without these, the end of an API key would not be seen
+        // with the token that reads revocations: without these, the end of an API key would go unnoticed
         let identity = config.auth.revocations.as_ref().map(|revocations| {
             let at = Endpoint { url: config.services["identity"].clone(), token: revocations.token.clone() };
             identity_api::Client::new(http.clone(), at)
@@ -250,7 +250,7 @@ impl App {
         let (front, hosts) = (self.front.clone(), Arc::clone(&self.hosts));
         let answer = move |request| {
             let (front, hosts) = (front.clone(), Arc::clone(&hosts));
-            // the connection moves the future; a box is moved faster
+            // the connection moves the future; moving a box is cheaper
             async move { Box::pin(front.answer(request, |request| hosts.answer(request))).await }
         };
         let serving = listener::serve(public, answer, self.transport.clone(), &config.limits, shutdown);

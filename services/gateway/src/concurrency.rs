@@ -15,7 +15,7 @@ pub(crate) struct Concurrency<K> {
 
 type Used<K> = Arc<Mutex<HashMap<K, usize>>>;
 
-/// One of those that an owner has in use, until this is dropped.
+/// One slot of an owner, until this is dropped.
 pub(crate) struct Slot<K: Eq + Hash> {
     used: Used<K>,
     owner: K,
@@ -27,7 +27,7 @@ impl<K: Eq + Hash + Copy> Concurrency<K> {
         Self { used: Arc::default(), most: most.max(1) }
     }
 
-    /// Takes a slot. Returns none if the owner has as many as it may.
+    /// Takes a slot. Returns none if the owner has reached its limit.
     pub(crate) fn take(&self, owner: K) -> Option<Slot<K>> {
         let mut used = lock(&self.used);
         let count = used.entry(owner).or_default();

@@ -23,7 +23,7 @@ pub(crate) struct ConnectionInfo {
 impl ConnectionInfo {
     /// Reads the request line and the `Host` header. Returns none if they name no valid host, or several.
     pub(crate) fn of(request: &Request, scheme: &str) -> Option<Self> {
-        // RFC 9112, section 3.2: which one an upstream believes is unknown
+        // RFC 9112, section 3.2: it is unknown which one an upstream uses
         if request.headers().get_all(header::HOST).iter().count() > 1 {
             return None;
         }

@@ -74,7 +74,7 @@ impl Cors {
     }
 }
 
-/// Browsers compare origins byte by byte: one that is written in another way would never be allowed.
+/// Browsers compare origins byte by byte: an origin in another notation would never be allowed.
 fn origin(text: &str) -> anyhow::Result<HeaderValue> {
     let is_origin = Url::parse(text).is_ok_and(|url| url.origin().ascii_serialization() == text);
     anyhow::ensure!(

@@ -1,4 +1,4 @@
-//! Which headers pass through the gateway, in both directions.
+//! The headers that pass through the gateway, in both directions.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -43,7 +43,7 @@ pub(crate) fn upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
     headers.get(header::UPGRADE).filter(|_| asked).cloned()
 }
 
-/// Sets `Host`, `X-Forwarded-…` and `X-Request-Id`, and removes what the client claimed instead. Call it after
+/// Sets `Host`, `X-Forwarded-…` and `X-Request-Id`, and removes the client's values. Call it after
 /// [`strip_hop_by_hop`]: a client can name any header in `Connection`.
 pub(crate) fn set_forwarded(headers: &mut HeaderMap, connection: &ConnectionInfo) {
     let reserved: Vec<HeaderName> =
@@ -57,7 +57,7 @@ pub(crate) fn set_forwarded(headers: &mut HeaderMap, connection: &ConnectionInfo
         headers.insert(api::request_id::HEADER, id);
     }
     for (name, value) in [
-        // requests over HTTP/2 have none, and the upstreams speak HTTP/1.1
+        // requests over HTTP/2 have none, and the upstreams use HTTP/1.1
         ("host", connection.authority.as_str()),
         ("x-forwarded-for", &connection.peer.to_canonical().to_string()),
         ("x-forwarded-proto", &connection.scheme),
@@ -80,7 +80,7 @@ fn is_reserved(name: &[u8]) -> bool {
     begins("x-atelier-") || begins("x-forwarded-") || is("forwarded") || is("x-real-ip") || is("host")
 }
 
-/// Keeps what `keep` returns of each value of a header.
+/// Keeps the part of each value of a header that `keep` returns.
 fn retain(headers: &mut HeaderMap, name: HeaderName, keep: impl Fn(&HeaderValue) -> Option<HeaderValue>) {
     let header::Entry::Occupied(entry) = headers.entry(name) else { return };
     let (name, values) = entry.remove_entry_mult();
@@ -90,8 +90,9 @@ fn retain(headers: &mut HeaderMap, name: HeaderName, keep: impl Fn(&HeaderValue)
     }
 }
 
-/// Removes API keys, and access tokens of `issuer`, wherever a request can carry them: in `Authorization`, however often it was sent,
-/// and among the subprotocols of a WebSocket. Tokens are recognized by their claims and not verified: forged ones go too.
+/// Removes API keys, and access tokens of `issuer`, wherever a request can carry them: in `Authorization`,
+/// however often it was sent, and among the subprotocols of a WebSocket. Tokens are recognized by their
+/// claims and not verified: forged ones are removed too.
 pub(crate) fn strip_tokens_of(headers: &mut HeaderMap, issuer: &str) {
     let is_of_issuer = |token: &str| {
         let token = token.trim();

@@ -123,7 +123,7 @@ where
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "cannot set TCP_NODELAY");
         }
-        // a client that is gone without a word does not keep its instance in use
+        // an unreachable client must not keep its instance in use
         let probes = TcpKeepalive::new().with_time(PROBE_AFTER).with_interval(PROBE_INTERVAL);
         if let Err(error) = SockRef::from(&stream).set_tcp_keepalive(&probes) {
             tracing::debug!(%error, "cannot set SO_KEEPALIVE");

@@ -29,10 +29,10 @@ pub(crate) struct Unreachable {
     pub(crate) error: String,
 }
 
-/// The modules and where their replicas are. Clones share the connections.
+/// The modules and the addresses of their replicas. Clones share the connections.
 #[derive(Clone)]
 pub(crate) struct Modules {
-    /// A host name with several addresses is that of several replicas.
+    /// A host name with several addresses stands for several replicas.
     addresses: Arc<BTreeMap<String, Vec<Url>>>,
     http: reqwest::Client,
 }
@@ -85,7 +85,7 @@ impl Modules {
         };
         addresses.sort();
         addresses.dedup();
-        // a dual-stack host has two addresses of one replica
+        // a dual-stack host has two addresses for one replica
         if addresses.iter().any(SocketAddr::is_ipv4) {
             addresses.retain(SocketAddr::is_ipv4);
         }
@@ -97,10 +97,10 @@ impl Modules {
         Ok(addresses.into_iter().map(replica).collect())
     }
 
-    /// What a replica answers to a GET request, as JSON.
+    /// Returns a replica's response to a GET request, as JSON.
     ///
     /// # Errors
-    /// Why there is no such answer, without secrets.
+    /// Why there is no such response, without secrets.
     pub(crate) async fn get<T: serde::de::DeserializeOwned>(
         &self,
         replica: &Replica,

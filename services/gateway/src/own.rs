@@ -11,17 +11,17 @@ use utoipa::openapi::OpenApi;
 
 use crate::{live, modules::Modules, platform_health, platform_logs, services::Services};
 
-/// Their paths.
+/// Paths of these operations.
 pub(crate) const PATHS: [&str; 3] = [live::PATH, platform_health::PATH, platform_logs::PATH];
 
-/// What they need.
+/// The parts that they need.
 pub(crate) struct Parts {
     pub(crate) auth: AuthState,
     pub(crate) services: Arc<Services>,
     pub(crate) modules: Modules,
     /// This process.
     pub(crate) front: Front,
-    /// Where it answers `/metrics` and health checks.
+    /// The address at which it serves `/metrics` and health checks.
     pub(crate) own_address: SocketAddr,
     pub(crate) http: reqwest::Client,
     /// Ends streams.

@@ -28,7 +28,7 @@ pub(crate) struct Proxy {
 /// The connection on which a request is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Via {
-    /// One that was used before, if there is one. The upstream may close it at that moment.
+    /// A pooled one, if there is one. The upstream may close it at that moment.
     Pool,
     /// A new one.
     NewConnection,
@@ -103,7 +103,7 @@ impl Proxy {
             None => response.await,
         }?;
 
-        // the client's connection has a version of its own
+        // the client's connection has its own version
         *response.version_mut() = Version::HTTP_11;
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
             let client_side = client_side.ok_or(Error::NotForwardable)?;
@@ -152,7 +152,7 @@ impl Proxy {
     }
 }
 
-/// Breaks the body off when `end` completes: the client sees that it is incomplete.
+/// Aborts the body when `end` completes: the client sees that it is incomplete.
 pub(crate) fn cut_when(body: Body, end: impl Future<Output = ()> + Send + 'static) -> Body {
     if body.is_end_stream() {
         return body;

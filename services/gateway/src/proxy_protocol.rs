@@ -37,7 +37,7 @@ fn default_header_seconds() -> u32 {
     5
 }
 
-/// A connection that does not begin as it must.
+/// A connection that does not begin with a valid header.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error("the peer is not a trusted load balancer")]

@@ -1,5 +1,5 @@
-//! Whether the gateway can serve: while one service is unavailable, requests to the others succeed. If it reaches none
-//! of them, other gateways may do better.
+//! Whether the gateway can serve: while one service is unavailable, requests to the others succeed. It is not
+//! ready if it reaches none of them, as other gateways may.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The plain listener beside TLS: redirects every request to the same address with `https`.
+//! The plain listener in addition to TLS: redirects every request to the same address with `https`.
 
 use axum::{
     Router,

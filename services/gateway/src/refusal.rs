@@ -1,4 +1,5 @@
-//! An answer of the gateway itself: a problem, with headers of its own. And the answers that several slices give.
+//! A response of the gateway itself: a problem, with additional headers. And the responses that several
+//! slices return.
 
 use api::{Problem, ProblemType};
 use axum::{
@@ -10,7 +11,7 @@ use axum::{
 #[derive(Debug)]
 pub(crate) struct Refusal {
     problem: Problem,
-    /// Most have none, and results are better small.
+    /// Boxed, as most refusals have no headers, and small results are cheaper.
     headers: Option<Box<HeaderMap>>,
 }
 

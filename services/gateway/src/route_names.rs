@@ -1,5 +1,5 @@
-//! Names of routes in logs and metrics: the templates of the API's paths, such as `/v1/instances/{id}`. There are as many as
-//! the API has paths, whatever clients send.
+//! Names of routes in logs and metrics: the templates of the API's paths, such as `/v1/instances/{id}`. Their
+//! number is that of the API's paths, regardless of what clients send.
 
 use std::sync::LazyLock;
 
@@ -29,7 +29,7 @@ static PATHS: LazyLock<matchit::Router<&'static str>> = LazyLock::new(|| {
     templates.sort_unstable();
     templates.dedup();
     for template in templates {
-        // paths that differ in the names of parameters would not go together
+        // paths that differ in the names of parameters would not be merged
         let unnamed = template.split('/').map(|part| if part.starts_with('{') { "{p}" } else { part });
         let numbered: Vec<_> =
             unnamed.enumerate().map(|(n, part)| part.replace("{p}", &format!("{{p{n}}}"))).collect();

@@ -100,7 +100,7 @@ impl Platform {
         }
         let mut response = match &self.with_cors {
             Some(all) => oneshot(all.clone(), request).await,
-            // futures are moved into those that await them; a box is moved faster
+            // futures are moved into those that await them; moving a box is cheaper
             None => Box::pin(self.route(request)).await,
         };
         security_headers::add(response.headers_mut());

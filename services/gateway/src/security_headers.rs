@@ -9,7 +9,7 @@ const NO_CONTENT: &str = "default-src 'none'; frame-ancestors 'none'; sandbox";
 const PERMISSIONS: &str = "camera=(), microphone=(), geolocation=(), display-capture=(), payment=(), usb=(), \
                            serial=(), midi=(), browsing-topics=()";
 
-/// Adds the headers. What a response has set itself stays.
+/// Adds the headers, except those that the response has set itself.
 pub(crate) fn add(headers: &mut HeaderMap) {
     for (name, value) in [
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),

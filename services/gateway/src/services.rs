@@ -1,4 +1,4 @@
-//! Where the services are.
+//! The addresses of the services.
 
 use std::{
     collections::BTreeMap,
@@ -25,7 +25,7 @@ impl Services {
     }
 }
 
-/// Panics if the gateway forwards nothing to a service of this name.
+/// Panics if the gateway does not forward to a service of this name.
 impl Index<&str> for Services {
     type Output = Url;
 

@@ -116,8 +116,8 @@ impl Pool {
     }
 }
 
-/// Repeats an attempt that fails or takes too long. Nothing was sent; a lost packet of a lookup takes the resolver 5 s, and
-/// the next connection to a Service may lead to another replica.
+/// Repeats an attempt that fails or takes too long. Nothing was sent yet. After a lost packet the resolver
+/// waits 5 s, and the next connection to a Service may reach another replica.
 async fn twice<T, F: Future<Output = io::Result<T>>>(attempt: impl Fn() -> F) -> io::Result<T> {
     if let Ok(Ok(done)) = tokio::time::timeout(ATTEMPT, attempt()).await {
         return Ok(done);

@@ -1,5 +1,5 @@
-//! `cargo xtask bench sign-in`: how long a sign-in with a password takes over HTTP, with one client and with many, beside what limits
-//! it: the same hashes (argon2id) alone, as many at a time.
+//! `cargo xtask bench sign-in`: how long a sign-in with a password takes over HTTP, with one client and with
+//! many, compared with its bottleneck: the same hashes (argon2id) alone, as many at a time.
 //!
 //! The service runs in this process, over real HTTP on the loopback interface. `BENCH_POSTGRES` is a superuser's address of a
 //! Postgres.
@@ -192,7 +192,7 @@ async fn hash(threads: usize, length: Duration) -> u32 {
     count
 }
 
-/// The value of this rank among sorted values; NaN of none.
+/// The value of this rank among sorted values; NaN if there are none.
 fn percentile(sorted: &[f64], share: f64) -> f64 {
     let last = sorted.len().saturating_sub(1);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place in a list")]

@@ -16,8 +16,8 @@ use url::Url;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Address to listen on. Only the gateway and the platform's services may reach it: the service believes their
-    /// `X-Forwarded-For`.
+    /// Address to listen on. Only the gateway and the platform's services may reach it: the service trusts
+    /// their `X-Forwarded-For`.
     pub listen: SocketAddr,
     /// Connection to the service's schema.
     pub database: DbConfig,

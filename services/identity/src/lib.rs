@@ -1,12 +1,13 @@
 //! Users, tenants and their members, sign-in sessions, and the keys that sign access tokens.
 //!
-//! The only service that handles passwords. It knows nothing of what a tenant owns in other services.
+//! The only service that handles passwords. It does not know what a tenant owns in other services.
 //!
-//! Rooms of the house, crates below `services/identity`; each imports only those before it:
+//! Crates below `services/identity`; each imports only those before it:
 //! - `people`: users, tenants, members, and their sessions;
-//! - `sign_in`: how people prove who they are.
+//! - `sign_in`: authentication of people.
 //!
-//! This crate wires them, and has what stands on both. A slice imports only those above it in this list:
+//! This crate wires them, and has the slices that need both. A slice imports only those above it in this
+//! list:
 //!
 //! - [`config`]: the configuration;
 //! - [`audit_log`]: who changed what, over HTTP;
@@ -19,7 +20,7 @@
 //! - [`clean_up`]: deletes old rows of several slices;
 //! - [`app`]: the wiring.
 //!
-//! Nothing may enter that can stand in a room: this crate is built again with each of them.
+//! Nothing may enter that fits into one of the crates: this crate is rebuilt with each of them.
 
 mod account;
 mod api_key;
@@ -52,8 +53,8 @@ const OPERATORS_PROGRAM: &str = "atelier-admin";
 /// The migrations of the schema.
 pub static MIGRATIONS: Migrator = sqlx::migrate!("../../migrations/identity");
 
-/// Encrypts secrets under the first key that are not: up to `limit` of each kind, in one transaction. Returns how many. For an
-/// administrator of the database, whose search path is this service's schema.
+/// Encrypts secrets under the first key that are not: up to `limit` of each kind, in one transaction. Returns
+/// how many. For an administrator of the database, with this service's schema as the search path.
 ///
 /// # Errors
 /// If one cannot be decrypted with the configured keys.

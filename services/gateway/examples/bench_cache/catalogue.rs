@@ -1,5 +1,5 @@
-//! Reads of the list of specifications by users, at all replicas in turns: the transactions of Postgres. Without a cache means as an
-//! administrator, for whom nothing is remembered.
+//! Reads of the list of specifications by users, at all replicas in turns: the transactions of Postgres.
+//! "Without a cache" is measured as an administrator, for whom nothing is cached.
 
 use std::time::Duration;
 

@@ -1,5 +1,6 @@
-//! What the cache saves: `cargo xtask bench cache`. Progress of jobs, reads of the catalogue and exchanged keys, each without a cache, in the
-//! memory of each replica, and in a Valkey or Redis that is started for it.
+//! Savings by the cache: `cargo xtask bench cache`. Progress of jobs, reads of the catalogue and exchanged
+//! keys, each without a cache, in the memory of each replica, and in a Valkey or Redis that is started for
+//! it.
 //!
 //! The services run in this process, over real HTTP on the loopback interface. `BENCH_POSTGRES` is the URL of a superuser of a dedicated
 //! Postgres server, whose transactions are counted.
@@ -67,7 +68,7 @@ async fn main() {
     for kept in Kept::ALL {
         let progress = progress::run(&args, &store, kept, true).await.without(idle);
         let read = catalogue::run(&args, &store, kept).await;
-        // each gateway remembers what it has exchanged, whatever is configured
+        // each gateway caches its exchanges, regardless of the configuration
         let exchanged = match kept {
             Kept::Nowhere => None,
             _ => Some(credentials::run(&args, &store, kept).await),

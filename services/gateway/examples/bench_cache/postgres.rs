@@ -1,4 +1,4 @@
-//! What Postgres has done.
+//! Statistics of Postgres.
 
 use sqlx::{Connection as _, PgConnection};
 use testkit::TestDb;
@@ -12,7 +12,7 @@ fn url() -> String {
     std::env::var("BENCH_POSTGRES").expect("BENCH_POSTGRES: run it with `cargo xtask bench`")
 }
 
-/// Transactions of the whole server that have written, and its log.
+/// Transactions of the whole server that have written, and the size of its log.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Written {
     pub(crate) writes: f64,
@@ -34,9 +34,9 @@ impl Written {
     }
 }
 
-/// Transactions of a database, after the end of all connections to it: they tell what they did then at the latest.
+/// Transactions of a database, after the end of all connections to it, which report their statistics by then.
 pub(crate) async fn transactions(database: &str) -> f64 {
-    // in another database, so that these count for nothing
+    // in another database, so that these transactions are not counted
     let mut conn = PgConnection::connect(&url()).await.unwrap();
     loop {
         let end = "select count(pg_terminate_backend(pid)) from pg_stat_activity where datname = $1";

@@ -1,5 +1,6 @@
-//! Reports of progress: the transactions that write and the log of Postgres, from the first report of all jobs to the last. Workers have a poll
-//! open meanwhile, as runners do. Without reports, what everything else writes in the same time.
+//! Reports of progress: the transactions that write and the log of Postgres, from the first report of all
+//! jobs to the last. Workers have a poll open meanwhile, as runners do. The baseline is a run without
+//! reports: what everything else writes in the same time.
 
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ use crate::{
     postgres::{self, Written},
 };
 
-/// As a runner.
+/// As often as a runner.
 const REPORT: Duration = Duration::from_millis(500);
 
 struct Worker {

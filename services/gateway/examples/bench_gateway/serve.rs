@@ -1,4 +1,5 @@
-//! Services as processes of their own. Each is this program, which is told what it serves and builds the configuration.
+//! Services as processes of their own. Each is this program, which gets the service as an argument and builds
+//! the configuration.
 
 use std::{
     net::SocketAddr,
@@ -13,10 +14,10 @@ use serde::{Deserialize, Serialize};
 use service::TelemetryConfig;
 use testkit::{Issuer, SERVICE_TOKEN, eventually};
 
-/// More requests than there are.
+/// A limit that is never reached.
 const UNLIMITED: u32 = 1_000_000;
 
-/// What is served.
+/// The service to run.
 #[derive(Serialize, Deserialize)]
 pub(crate) enum Service {
     Gateway(Gateway),
@@ -28,7 +29,7 @@ pub(crate) enum Service {
 pub(crate) struct Gateway {
     pub(crate) listen: SocketAddr,
     pub(crate) metrics_listen: SocketAddr,
-    /// What answers instead of all services.
+    /// The stand-in for all services.
     pub(crate) upstream: SocketAddr,
     /// Address of the issuer of tokens.
     pub(crate) issuer: String,
@@ -74,7 +75,7 @@ pub(crate) async fn listens(address: SocketAddr) {
     .await;
 }
 
-/// Serves it until the process is to end.
+/// Serves until the process is terminated.
 pub(crate) async fn run(service: &str) {
     let process = service::Process::on_signal().unwrap();
     match serde_json::from_str(service).unwrap() {

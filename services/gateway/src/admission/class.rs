@@ -22,7 +22,8 @@ const URGENT: [&str; 4] = ["stop", "cancel", "revoke", "suspend"];
 const BACKGROUND: [&str; 5] = ["events", "log", "metrics", "usage", "platform-usage"];
 
 impl Class {
-    /// The class of a request. A client may lower it by `Priority` (RFC 9218), and not raise it: everything would be urgent.
+    /// The class of a request. A client may lower it with `Priority` (RFC 9218), but not raise it, as all
+    /// clients would.
     pub(crate) fn of(method: &Method, path: &str, headers: &HeaderMap, is_admin: bool) -> Self {
         let own = Self::by_path(method, path, is_admin);
         match Urgency::of(headers) {
@@ -37,7 +38,7 @@ impl Class {
         let (last, parent) = (segments.next().unwrap_or_default(), segments.next().unwrap_or_default());
         let is_read = method.is_safe();
         if is_read && parent == "jobs" {
-            // who waits for a result looks at it
+            // a client that waits for a result polls it
             Self::Urgent
         } else if !is_read && (*method == Method::DELETE || is_admin || URGENT.contains(&last)) {
             Self::Urgent
@@ -57,7 +58,8 @@ impl Class {
         }
     }
 
-    /// How many requests of this class are admitted while one of the background is, if all wait.
+    /// How many requests of this class are admitted for each one of the background class, if all classes
+    /// wait.
     pub(super) fn weight(self) -> i64 {
         match self {
             Self::Urgent => 16,

@@ -1,8 +1,9 @@
 //! How many requests a service works on at a time, found from its own latency.
 //!
-//! Requests that began while the service had little to do show how long a route takes by itself. While requests take
-//! about as long, the limit grows when it is reached; when they take twice as long, the service only queues them, and the
-//! limit shrinks. A service that has become slower by itself is learned anew: at the smallest limit it has little to do.
+//! Requests that began while the service was nearly idle show how long a route takes without load. While
+//! requests take about as long, the limit grows when it is reached; when they take twice as long, the service
+//! only queues them, and the limit shrinks. If the service itself becomes slower, its latency is learned
+//! again, as it is nearly idle at the smallest limit.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -10,24 +11,24 @@ use axum::http::request::Parts;
 use service::RouteName;
 use tokio::time::Instant;
 
-/// A service with at most this many requests has little to do.
+/// A service with at most this many requests counts as nearly idle.
 const SMALLEST: f64 = 4.0;
 const LARGEST: f64 = 1024.0;
 const INITIAL: f64 = 32.0;
 /// Weight of a new sample in the unloaded latency of a route.
 const LEARNING: f64 = 0.05;
-/// Shorter times differ by chance.
+/// Shorter times differ only by chance.
 const SHORTEST: f64 = 0.000_5;
 /// A window of samples ends after this time, with enough samples.
 const WINDOW: Duration = Duration::from_millis(100);
 const SAMPLES: u32 = 10;
 /// The largest slowness of one sample, and that of a request without a response.
 const WORST: f64 = 10.0;
-/// Below, the limit may grow; above the second, it shrinks.
+/// Slowness below which the limit may grow, and above the second of which it shrinks.
 const AS_ALONE: f64 = 1.5;
 const QUEUEING: f64 = 2.0;
 
-/// Requests that take about as long: reads or writes of one template of paths.
+/// Requests that take about the same time: reads or writes of one path template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Work {
     is_read: bool,

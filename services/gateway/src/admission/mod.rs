@@ -1,4 +1,5 @@
-//! Admission of requests to a service: how many it works on at the same time, and which request is next at the limit.
+//! Admission of requests to a service: how many are processed at the same time, and which request is next at
+//! the limit.
 //!
 //! Each service has a [`Gate`]. It admits requests up to a limit that follows the service's own latency ([`limit`]).
 //! Further requests wait in a queue that is fair between tenants and ranks urgent requests before others ([`queue`]); a
@@ -36,7 +37,7 @@ const MOST_WAITING_OF_TENANT: usize = 256;
 pub(crate) enum Share {
     /// Members of a tenant.
     Tenant(TenantId),
-    /// Callers without a tenant: administrators, and whoever is not signed in.
+    /// Callers without a tenant: administrators, and callers who are not signed in.
     Platform,
 }
 
@@ -144,7 +145,7 @@ impl Gate {
             let mut state = self.lock();
             let Some((share, sender)) = state.next() else { return };
             let permit = self.permit(&mut state, share);
-            // a receiver that is gone drops its permit, which takes the lock
+            // a dropped receiver drops its permit, which takes the lock
             drop(state);
             drop(sender.send(permit));
         }
@@ -163,7 +164,8 @@ impl Gate {
 }
 
 impl State {
-    /// A share never takes the last places alone, so that the first request of another one enters at once.
+    /// A share alone never takes the last places, so that the first request of another share is admitted at
+    /// once.
     fn has_room(&self, share: Share) -> bool {
         let own = self.of_share.get(&share).copied().unwrap_or(0);
         self.in_flight < self.limit.get() && own < self.of_one_share()

@@ -1,9 +1,10 @@
 //! The limit of one share's requests at a service while others have some, found from the latency of the others.
 //!
-//! The limit of the service ([`super::limit`]) lets requests take up to twice as long as they would by themselves, whoever sends them. Here,
-//! requests of a share that has no more at the service than the others together are compared with what the same share's requests took
-//! while nothing else was at the service. While they take longer, each share may have fewer; while they do not, more. A share that is
-//! by itself is not limited.
+//! The limit of the service ([`super::limit`]) lets requests take up to twice as long as without load,
+//! regardless of their sender. Here, requests of a share that has no more requests at the service than the
+//! others together are compared with the same share's requests while nothing else was at the service. While
+//! they take longer, the limit of each share shrinks; otherwise it grows. A share without neighbours is not
+//! limited.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -15,12 +16,13 @@ use super::{Share, limit::Work};
 const RECENT: Duration = Duration::from_secs(2);
 const FEWEST: f64 = 1.0;
 const MOST: f64 = 1024.0;
-/// Before anything was noticed: it is sooner too few than too many.
+/// Initial limit: rather too low than too high.
 const INITIAL: f64 = 2.0;
-/// Below, a share may have more requests; above the second, it may have fewer.
+/// Slowness below which a share may have more requests, and above the second of which it may have fewer.
 const UNNOTICED: f64 = 1.1;
 const NOTICED: f64 = 1.2;
-/// The largest slowness of one sample, and the shortest time that is compared: others differ by chance.
+/// The largest slowness of one sample, and the shortest time that is compared: shorter ones differ only by
+/// chance.
 const WORST: f64 = 10.0;
 const SHORTEST: f64 = 0.001;
 /// A window of samples ends after this time, with enough samples.
@@ -28,7 +30,7 @@ const WINDOW: Duration = Duration::from_millis(100);
 const SAMPLES: u32 = 5;
 /// Weight of a new sample in the unloaded latency of a request.
 const LEARNING: f64 = 0.1;
-/// Maximum number of latencies. If there are more, all are measured again.
+/// Maximum number of stored latencies. If there are more, all are measured again.
 const REMEMBERED: usize = 20_000;
 
 /// The requests at the service when one began or when it ended, whichever were more.
@@ -113,7 +115,7 @@ impl Neighbours {
             }
             return;
         }
-        // who has most of the requests slows itself down
+        // a share with most of the requests slows itself down
         if company.own > company.others {
             return;
         }

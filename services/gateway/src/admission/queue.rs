@@ -1,6 +1,6 @@
-//! A queue that is fair between shares and ranked by class. Of the classes that wait, each is served in proportion to its
-//! weight; within a class, the share with the fewest requests at the service is next, and of equal ones that which was
-//! served longest ago.
+//! A queue that is fair between shares and ranked by class. Of the classes that wait, each is served in
+//! proportion to its weight; within a class, the share with the fewest requests at the service is next, and
+//! among equal shares the one that was served longest ago.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
@@ -103,7 +103,7 @@ impl<T> FairQueue<T> {
             self.credits[*class as usize] += class.weight();
             total += class.weight();
         }
-        // of equal ones the most urgent
+        // among equals, the most urgent
         let class = waiting.into_iter().rev().max_by_key(|class| self.credits[*class as usize])?;
         self.credits[class as usize] -= total;
         let turn = self.number();

@@ -2,9 +2,9 @@
 //! then carries instead. No service ever sees the credential
 //! ([ADR 20](../../../../docs/adr/0020-credentials-are-exchanged.md)).
 //!
-//! A browser sends the cookie with requests of other pages too, which cannot read the response, but can change something, hold
-//! streams open and use the rate limits up. So a request with the cookie must come from a page of the platform itself; a link
-//! on another page may open a tab that only reads.
+//! A browser sends the cookie with requests of other pages too, which cannot read the response, but can cause
+//! changes, hold streams open and use up the rate limits. So a request with the cookie must come from a page
+//! of the platform itself; a link on another page may open a tab that only reads.
 //!
 //! A token is used for a minute before the next exchange, so that uses and changed rights are seen; while the identity
 //! service does not answer, until it expires. A token that was revoked is exchanged again at once: its key may have
@@ -71,7 +71,7 @@ pub(crate) struct Credentials {
 struct Token {
     authorization: HeaderValue,
     grant: Grant,
-    /// The limits of the API key itself and of those that led to it.
+    /// The limits of the API key itself and of the keys that created it.
     limits: Vec<identity_api::KeyLimit>,
     usable_until: Instant,
 }
@@ -189,15 +189,15 @@ impl Credentials {
                         shared.remove(&hash).await;
                     }
                 }
-                // what is unknown, the verification of the token finds out
+                // `Unknown` is left to the verification of the token
                 Ok(()) | Err(Refused::Unknown) => return Ok(token),
             }
         }
         Err(refused(credential.refusal(), "The rights have just changed."))
     }
 
-    /// Looks for the token of another gateway, then asks the identity service. While it does not answer, the last token is used until it
-    /// expires.
+    /// Looks up the token of another gateway, then calls the identity service. While that does not answer,
+    /// the last token is used until it expires.
     async fn ask(
         &self,
         client: IpAddr,
@@ -243,7 +243,7 @@ impl Credentials {
         }
     }
 
-    /// Counts a request against the limits of the key itself and of those that led to it.
+    /// Counts a request against the limits of the key itself and of the keys that created it.
     async fn check_limit(&self, token: &Token) -> Result<(), Error> {
         if token.limits.is_empty() {
             return Ok(());
@@ -254,7 +254,7 @@ impl Credentials {
     }
 }
 
-/// What is exchanged.
+/// The credential to exchange.
 enum Credential {
     ApiKey(ApiKey),
     Session(SessionSecret),
@@ -284,11 +284,11 @@ impl Credential {
     }
 }
 
-/// The credential of a request that is to be exchanged. A cookie that is not a session secret is ignored.
+/// Returns the credential of a request to exchange. A cookie that is not a session secret is ignored.
 ///
 /// # Errors
-/// If a text only looks like an API key, or a page of another origin sent a request with the cookie that may change
-/// something.
+/// If a text only looks like an API key, or a page of another origin sent a request with the cookie that may
+/// change something.
 fn presented(parts: &Parts, public_url: &Url) -> Result<Option<Credential>, Error> {
     if let Some(text) = api_key(&parts.headers) {
         let key = ApiKey::parse(text);
@@ -307,21 +307,22 @@ fn presented(parts: &Parts, public_url: &Url) -> Result<Option<Credential>, Erro
     }
 }
 
-/// Whether a page of the platform itself sent the request, by what the browser says, or a person opened a tab with it.
-/// `Sec-Fetch-Site` alone decides where there is one: `Origin` is `null` for requests of own pages without a referrer.
+/// Whether, according to the browser, a page of the platform itself sent the request, or a person opened a
+/// tab with it. `Sec-Fetch-Site` alone decides if it is present: `Origin` is `null` for requests of own pages
+/// without a referrer.
 fn may_use_cookie(parts: &Parts, public_url: &Url) -> bool {
     let headers = &parts.headers;
     let is = |name: &str, expected: &str| headers.get(name).is_some_and(|value| value == expected);
     let only_reads = parts.method.is_safe() && headers::upgrade(headers).is_none();
     if let Some(site) = headers.get("sec-fetch-site") {
         let opens_tab = is("sec-fetch-mode", "navigate") && is("sec-fetch-dest", "document");
-        // none: an address that was typed, or a bookmark
+        // `none`: a typed address, or a bookmark
         return site == "same-origin" || only_reads && (site == "none" || opens_tab);
     }
     let own = public_url.origin();
     match (headers.get(header::ORIGIN), headers.get(header::REFERER)) {
         (Some(origin), _) => *origin == own.ascii_serialization().as_str(),
-        // browsers of before 2023 send no `Origin` with their own pages' reads
+        // browsers from before 2023 send no `Origin` with reads of their own pages
         (None, Some(referrer)) => {
             let referrer = referrer.to_str().ok().and_then(|url| Url::parse(url).ok());
             only_reads && referrer.is_some_and(|url| url.origin() == own)
@@ -340,8 +341,8 @@ fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
         .find_map(|pair| pair.trim().strip_prefix(name)?.strip_prefix('='))
 }
 
-/// Removes all cookies, but for those that a sign-in needs: the one with which a browser ends a sign-in with a provider, and the
-/// one that says where somebody has signed in before.
+/// Removes all cookies, except those that a sign-in needs: the one with which a browser completes a sign-in
+/// with a provider, and the one that records earlier sign-ins.
 pub(crate) fn strip_cookies(parts: &mut Parts, public_url: &Url) {
     let secure = public_url.scheme() == "https";
     let names: &[&str] = match parts.uri.path() {

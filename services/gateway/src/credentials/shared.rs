@@ -1,6 +1,6 @@
-//! Tokens that gateways share. A token is found by the SHA-256 of its credential, and counts only while it is verified
-//! and not revoked: each gateway follows the revocations by itself, so a stored token is not used after its revocation.
-//! Its age counts from its issue, whichever gateway exchanged it.
+//! Tokens that gateways share. A token is found by the SHA-256 of its credential, and is used only if it
+//! verifies and is not revoked: each gateway follows the revocations itself, so a stored token is not used
+//! after its revocation. Its age counts from its issue, whichever gateway exchanged it.
 
 use std::{
     sync::Arc,
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{FRESH, Hash, MARGIN, Token};
 
-/// What is stored, encrypted.
+/// The stored value, encrypted.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     access_token: String,
@@ -39,7 +39,7 @@ impl Shared {
         // before all revocations are known, the identity service decides
         verifier.revocations().ready().ok()?;
         let Stored { access_token, limits } = self.0.get(&hex::encode(hash)).await?;
-        // refuses what was revoked, or may have been
+        // refuses tokens that were revoked, or may have been
         let principal = verifier.verify(&access_token).await.ok()?;
         let now = Timestamp::now();
         let between =

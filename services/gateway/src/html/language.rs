@@ -2,7 +2,7 @@
 
 use axum::http::{HeaderMap, header};
 
-/// A language that pages are written in.
+/// A language of the pages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Language {
     #[default]
@@ -11,7 +11,7 @@ pub(crate) enum Language {
 }
 
 impl Language {
-    /// The one that the client prefers; English if it asks for neither.
+    /// The language that the client prefers; English if it prefers none of them.
     pub(crate) fn of(headers: &HeaderMap) -> Self {
         let mut best = (0.0, Self::default());
         let values = headers.get_all(header::ACCEPT_LANGUAGE).iter().filter_map(|value| value.to_str().ok());
@@ -26,7 +26,7 @@ impl Language {
                 Some(quality) => quality.parse().unwrap_or(0.0),
                 None => 1.0,
             };
-            // of equal ones the first counts
+            // among equals, the first counts
             if quality > best.0 {
                 best = (quality, language);
             }

@@ -101,7 +101,7 @@ fn escape(text: &str) -> String {
     escaped
 }
 
-/// The sign of a state: a ring, which is understood without its colour.
+/// The mark of a state: a ring that is recognizable without its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mark {
     Moves,
@@ -125,10 +125,10 @@ impl Mark {
 pub(crate) struct Page<'p> {
     pub(crate) language: Language,
     pub(crate) title: &'p str,
-    /// The sign of the state that the page is about, with its word.
+    /// The mark and the name of the state that the page is about.
     pub(crate) mark: Option<(Mark, &'p str)>,
     pub(crate) body: Markup,
-    /// The state that the page shows, and follows until it is another.
+    /// The state that the page shows; the page reloads when it changes.
     pub(crate) follows: Option<&'p str>,
     /// Whether it sends its form.
     pub(crate) submits: bool,

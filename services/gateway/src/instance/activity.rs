@@ -1,5 +1,5 @@
-//! Tells the gpu service which instances have connections through this replica, so that
-//! no instance in use is stopped as idle. A report that failed is sent again.
+//! Reports to the gpu service which instances have connections through this replica, so that no instance in
+//! use is stopped as idle. A failed report is sent again.
 
 use std::{sync::Arc, time::Duration};
 
@@ -53,7 +53,7 @@ impl Reporter {
             is_silent = pause != self.period;
             stop.run_until_cancelled(sleep(pause)).await;
         }
-        // without it the gpu service takes this replica for lost
+        // without it, the gpu service considers this replica lost
         if !matches!(timeout(LAST, self.report(true)).await, Ok(Ok(()))) {
             tracing::warn!("the last use of instances is not reported");
         }

@@ -58,7 +58,7 @@ pub(super) struct Person {
     pub(super) rights_at: Timestamp,
 }
 
-/// A share link and its end, after which nothing stays open.
+/// A share link and its end, after which all its connections are closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Share {
     pub(super) link: ShareLinkId,
@@ -181,7 +181,7 @@ impl Cookies {
     }
 
     /// Returns the session for `host` among the request's cookies. Several may have our name (see the parent
-    /// module); one that is valid is enough.
+    /// module); one valid cookie is enough.
     pub(super) fn find(&self, headers: &HeaderMap, host: HostLabel) -> Option<Session> {
         pairs(headers)
             .filter_map(|pair| pair.strip_prefix(self.name().as_bytes())?.strip_prefix(b"="))
@@ -247,7 +247,7 @@ fn guarded(value: &HeaderValue) -> Option<HeaderValue> {
     let mut parts = bytes.split(|byte| *byte == b';');
     let pair = parts.next()?;
     let name = name_of(pair);
-    // browsers send a cookie without a name as its bare value, which may read like another cookie's pair
+    // browsers send a cookie without a name as its bare value, which may look like another cookie's pair
     if is_ours(name) || (name.is_empty() && pair.contains(&b'=')) {
         return None;
     }

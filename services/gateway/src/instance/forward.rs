@@ -42,7 +42,7 @@ impl Instances {
             return Ok(self.notice(Notice::of(route), request.headers()));
         };
         let reader = Reader::of(request.headers());
-        // without a cookie, a cross-origin request gains nothing
+        // without a cookie, a cross-origin request has no advantage
         if route.sign_in && !is_same_origin(&request, connection) {
             return Err(Refusal::cross_origin());
         }
@@ -98,7 +98,7 @@ impl Instances {
         }
     }
 
-    /// Sends a request on a route. What the response opens is cut when the route or the rights end.
+    /// Sends a request on a route. The response is cut when the route or the rights end.
     async fn send(
         &self,
         route: &Arc<OpenRoute>,
@@ -132,7 +132,7 @@ impl Instances {
 
 /// A request without a response.
 enum Failed {
-    /// The route ended before.
+    /// The route ended before the response.
     Over,
     Proxy(proxy::Error),
 }

@@ -1,5 +1,5 @@
-//! Whether a request for an address with a ticket should redeem it. Browsers preload addresses, and mail and chat
-//! programs fetch previews of addresses in messages.
+//! Whether a request for an address with a ticket redeems the ticket. Browsers preload addresses, and mail
+//! and chat programs fetch previews of addresses in messages.
 
 use axum::{
     http::{HeaderMap, Method, header, request::Parts},
@@ -12,7 +12,7 @@ use crate::{
     refusal::Refusal,
 };
 
-/// Headers of requests ahead of time: the Fetch standard's, and those of older browsers.
+/// Headers of speculative requests: the Fetch standard's, and those of older browsers.
 const AHEAD: [(&str, &str); 5] = [
     ("sec-purpose", "prefetch"),
     ("purpose", "prefetch"),
@@ -20,7 +20,7 @@ const AHEAD: [(&str, &str); 5] = [
     ("x-moz", "prefetch"),
     ("x-purpose", "preview"),
 ];
-/// Words in the names of programs that look at addresses in messages, and at all others that they find.
+/// Words in the names of programs that fetch addresses in messages, and of all other crawlers.
 const ROBOTS: [&str; 21] = [
     "bot",
     "preview",
@@ -36,10 +36,10 @@ const ROBOTS: [&str; 21] = [
     "vkshare",
     "pinterest",
     "mastodon",
-    // Office asks for an address before it gives it to the browser
+    // Office fetches an address before it passes it to the browser
     "ms-office",
     "microsoft office",
-    // mail gateways that look for harm
+    // mail gateways that scan for malware
     "barracuda",
     "mimecast",
     "proofpoint",
@@ -52,9 +52,9 @@ const ROBOTS: [&str; 21] = [
 pub(super) enum Intent {
     /// To open the instance.
     Open,
-    /// Perhaps: a browser is asked.
+    /// Unclear: the browser shows a page with a button.
     Ask,
-    /// To look.
+    /// To preview.
     Look,
 }
 
@@ -75,7 +75,7 @@ pub(super) fn of(request: &Parts) -> Intent {
     match (html::is_wanted(headers), looks) {
         (true, true) => Intent::Ask,
         (false, true) => Intent::Look,
-        // browsers say so at addresses with `https`, and programs that look do not say so
+        // browsers send this header at addresses with `https`; preview programs do not
         (true, false) if !has(headers, "sec-fetch-mode", "navigate") => Intent::Ask,
         (_, false) => Intent::Open,
     }
@@ -87,7 +87,7 @@ fn has(headers: &HeaderMap, name: &str, word: &str) -> bool {
 }
 
 impl Intent {
-    /// The answer to a request that uses no ticket up.
+    /// The answer to a request that does not use up a ticket.
     pub(super) fn answer(self, request: &Parts) -> Option<Response> {
         match self {
             Self::Open => None,

@@ -1,13 +1,14 @@
 //! Traffic of instances: `inst-<hex>.<apps domain>`, and `p<port>-inst-<hex>.<apps domain>` of their public ports.
 //!
-//! A user opens an instance with a ticket (`POST /v1/instances/{id}/tickets` returns its URL). The browser brings the
-//! ticket to the instance's own host name, where it is exchanged, once, for a session cookie of that host. The cookie
-//! is a token signed by the gateway for one instance, tenant and user. A request without one, with one for another
-//! instance, or for an instance that does not exist gets the same response, before any other service is asked. A
-//! request that only previews the address of a ticket does not redeem it (`intent`).
+//! A user opens an instance with a ticket (`POST /v1/instances/{id}/tickets` returns its URL). The browser
+//! sends the ticket to the instance's own host name, where it is exchanged, once, for a session cookie of
+//! that host. The cookie is a token signed by the gateway for one instance, tenant and user. A request
+//! without one, with one for another instance, or for an instance that does not exist gets the same response,
+//! before any other service is asked. A request that only previews the address of a ticket does not redeem it
+//! (`intent`).
 //!
-//! A public port has a cookie of its own, unless its user has opened it to everyone: for such host names the gpu service is
-//! asked first, and the response is the same if there is no such instance or port.
+//! A public port has a cookie of its own, unless its user has opened it to everyone: for such host names the
+//! gpu service is called first, and the response is the same if there is no such instance or port.
 //!
 //! **Cookies of siblings.** Pages of another instance belong to its user, and could try to set our cookie for the
 //! domain above both (`Domain=<apps domain>`):
@@ -16,12 +17,13 @@
 //! - of several cookies with our name any valid one counts, and a cookie for another instance is not valid;
 //! - the gateway removes `Domain` from the cookies that instances set, and drops cookies with our name.
 //!
-//! **Requests of other pages.** Browsers may treat siblings as one site, and then send the cookie with requests of
-//! another instance's page. A request that changes something or opens a WebSocket must therefore come from the
-//! instance's own pages if it has an `Origin`. What others may read is up to the instance (CORS), as for any page.
+//! **Requests of other pages.** Browsers may treat siblings as one site, and then send the cookie with
+//! requests of another instance's page. A request that changes something or opens a WebSocket must therefore
+//! come from the instance's own pages if it has an `Origin`. The instance decides what others may read
+//! (CORS), as for any page.
 //!
-//! A share link is exchanged for a cookie in the same way, any number of times while it is valid. One for one person leads
-//! over the platform's address, where the person is signed in (`personal_link`).
+//! A share link is exchanged for a cookie in the same way, any number of times while it is valid. A link for
+//! one person goes through the platform's address, where the person is signed in (`personal_link`).
 //!
 //! A cookie is valid for eight hours, or until the rights or the share link with which the instance was opened end.
 //! Each request checks that the instance still exists and belongs to the tenant. Open connections are closed when the
@@ -76,10 +78,10 @@ const RESERVED: &str = "/.atelier/";
 const SESSION_PATH: &str = "/.atelier/session";
 /// Where a share link is exchanged for a cookie.
 const SHARE_PATH: &str = "/.atelier/share";
-/// The state that the pages of the gateway poll.
+/// The state that the gateway's pages poll.
 const STATUS_PATH: &str = "/.atelier/status";
 
-/// Time for an instance to accept a connection when its status is asked for.
+/// Time for an instance to accept a connection when its status is requested.
 const CONNECT: Duration = Duration::from_secs(1);
 
 /// What instance traffic shares with other slices.
@@ -227,7 +229,7 @@ impl Instances {
                     let Some(route) = find().await? else { return Err(self.notice(Notice::Gone, headers)) };
                     let is_own =
                         route.instance_id == session.host.instance && route.tenant_id == session.tenant;
-                    // a cookie ends within a second after the link does
+                    // a cookie ends within a second after its link
                     let is_shared = session.share.is_none_or(|share| {
                         route.share_links.contains(&share.link) && !until(share.expires_at).is_zero()
                     });

@@ -31,13 +31,13 @@ pub(super) enum Notice {
     NotResponding,
     /// The instance closed the connection before it responded.
     Interrupted,
-    /// A share link for one person, or none, and the browser has not said who is signed in.
+    /// A share link for one person, or no link, while it is unknown who is signed in.
     SignIn,
     /// No share link, or not one for this user.
     NoLink,
 }
 
-/// Who reads a notice.
+/// The reader of a notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reader {
     Browser(Language),
@@ -79,7 +79,7 @@ impl Notice {
         }
     }
 
-    /// Whether the state will change without the user.
+    /// Whether the state will change without an action of the user.
     fn is_followed(self) -> bool {
         matches!(
             self,

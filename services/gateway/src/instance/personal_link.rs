@@ -1,6 +1,6 @@
-//! Share links for one person, at the platform's address: `/share?host=<label>&link=<secret>`. Only there does the
-//! browser send the session cookie of the person. The gpu service recognizes the user, and its ticket leads back to the
-//! host of the instance.
+//! Share links for one person, at the platform's address: `/share?host=<label>&link=<secret>`. Only there,
+//! the browser sends the session cookie of the person. The gpu service recognizes the user, and its ticket
+//! leads back to the host of the instance.
 //!
 //! A link for another person, for everyone or for an instance that does not exist gets the same response as no link.
 
@@ -55,7 +55,7 @@ fn redirect(url: &str) -> Response {
     (StatusCode::SEE_OTHER, headers).into_response()
 }
 
-/// What opens them.
+/// Opens links for one person.
 pub(crate) struct PersonalLinks {
     pub(crate) gpu: gpu_api::Client,
     pub(crate) credentials: Arc<Credentials>,

@@ -57,8 +57,9 @@ impl Instances {
         self.begin(session)
     }
 
-    /// Opens the share link or its ticket in the query at the gpu service, sets the cookie and redirects to the instance. A
-    /// link that is not for everyone is for one person, or has ended: browsers are sent to the platform's address to sign in.
+    /// Opens the share link or its ticket in the query at the gpu service, sets the cookie and redirects to
+    /// the instance. A link that is not for everyone is for one person, or has ended: browsers are redirected
+    /// to the platform's address to sign in.
     pub(super) async fn open_shared(
         &self,
         label: &str,

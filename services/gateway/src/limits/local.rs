@@ -7,8 +7,8 @@ use tokio::time::Instant;
 
 use super::{Count, Rule, Verdict};
 
-/// The time until which each caller's allowance is used, after the start of the process. An allowance that is used until
-/// `now + interval * burst` is exhausted.
+/// The time, since the start of the process, until which each caller's allowance is used. An allowance that
+/// is used until `now + interval * burst` is exhausted.
 pub(super) struct Local {
     used_until: DashMap<(&'static str, u128), Duration>,
     begun: Instant,
@@ -59,8 +59,8 @@ impl Local {
     }
 }
 
-/// One request of a caller whose allowance is used until `used_until`. Returns until when it is used then, and how many
-/// more requests fit now; or the time to wait.
+/// Counts one request of a caller whose allowance is used until `used_until`. Returns the new time and how
+/// many more requests fit now; or the time to wait.
 fn step(rule: &Rule, used_until: Duration, now: Duration) -> Result<(Duration, u32), Duration> {
     let next = used_until.max(now) + rule.interval;
     let full = now + rule.interval * rule.burst;

@@ -97,7 +97,7 @@ impl Follower {
         }
     }
 
-    /// The text that the client gets for a message of a source; none for a position, which can wait.
+    /// The text for the client for a message of a source; none for a position, which is sent later.
     fn text(&mut self, Told { source, topics, what }: Told) -> Result<Option<String>, End> {
         let topics = || topics.to_vec();
         Ok(Some(match what {

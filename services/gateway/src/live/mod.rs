@@ -37,7 +37,7 @@ use position::Position;
 use topic::{Source, Topic};
 use upstream::{Unopened, Upstream};
 
-/// Where it is.
+/// Path of the operation.
 pub(crate) const PATH: &str = "/v1/stream";
 /// Streams of a tenant, or of a user without one, that are open at a time.
 const STREAMS: u32 = 64;
@@ -150,7 +150,8 @@ async fn follow_all(
     let mut followed = Vec::new();
     for (upstream, opened) in upstreams.into_iter().zip(opened) {
         match opened {
-            // what was not asked for by name may be more than the caller may see, or than a service of an older version has
+            // a topic that was not requested by name may be unavailable to the caller, or unknown to an older
+            // version of the service
             Err(Unopened::Refused(answer))
                 if wanted.is_none()
                     && [StatusCode::FORBIDDEN, StatusCode::NOT_FOUND].contains(&answer.status()) => {}

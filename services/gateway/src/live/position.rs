@@ -1,4 +1,4 @@
-//! Where a stream is: how far each source was read.
+//! The position in a stream: how far each source was read.
 
 use std::{collections::BTreeMap, fmt, str::FromStr};
 

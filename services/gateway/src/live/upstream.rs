@@ -1,4 +1,4 @@
-//! The stream of one service: opens it, reads it, and opens it again where it broke off.
+//! The stream of one service: opens it, reads it, and resumes it when it breaks.
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,7 +21,7 @@ use super::{
 
 /// How long a service may take to answer.
 const ANSWER: Duration = Duration::from_secs(2);
-/// Pause before a stream that broke off is opened again; it doubles with each failure.
+/// Pause before a broken stream is resumed; it doubles with each failure.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// A stream that was open for this time did not fail.
@@ -31,7 +31,7 @@ const STABLE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(super) struct Told {
     pub(super) source: Source,
-    /// Those of its topics that are followed.
+    /// The followed ones of its topics.
     pub(super) topics: Arc<[Topic]>,
     pub(super) what: What,
 }
@@ -50,7 +50,7 @@ pub(super) enum What {
     Away,
     /// It answers again.
     Back,
-    /// The service does not accept the caller any more.
+    /// The service no longer accepts the caller.
     RightsEnded,
 }
 
@@ -65,7 +65,7 @@ pub(super) enum Unopened {
     Refused(Response),
 }
 
-/// Nobody reads any more.
+/// No reader is left.
 #[derive(Debug)]
 pub(super) struct Gone;
 
@@ -76,7 +76,7 @@ pub(super) struct Upstream {
     pub(super) authorization: HeaderValue,
     pub(super) request_id: Option<HeaderValue>,
     pub(super) http: Client,
-    /// Events of others are not passed on.
+    /// Events of other topics are not forwarded.
     pub(super) topics: Arc<[Topic]>,
     /// Where it resumes; none: with the next event.
     pub(super) position: Option<String>,
@@ -174,7 +174,7 @@ impl Upstream {
         Ok(())
     }
 
-    /// The event of a block, if it is of a topic that is followed.
+    /// The event of a block, if it is of a followed topic.
     fn passed(&self, block: Block) -> Option<What> {
         let Block { id: Some(id), kind: Some(kind), data } = block else { return None };
         let is_followed = Topic::of_event(&kind).iter().any(|topic| self.topics.contains(topic));
@@ -186,7 +186,7 @@ impl Upstream {
     }
 }
 
-/// A refusal of a service as the answer to the client.
+/// The client's response for a refusal of a service.
 async fn passed_on(response: reqwest::Response) -> Response {
     let (status, headers) = (response.status(), response.headers().clone());
     let body = timeout(ANSWER, response.bytes()).await;

@@ -61,7 +61,7 @@ impl Collector {
         let left = deadline.saturating_sub(begun.elapsed());
         join_all(replicas.into_iter().map(async |replica| {
             let report = self.modules.get::<Report>(&replica, "/statusz", &(), left).await;
-            // as long as the whole took
+            // as long as the whole request took
             let report = report.map_err(|error| if error == late(left) { late(deadline) } else { error });
             Replica::new(replica.address.to_string(), report)
         }))

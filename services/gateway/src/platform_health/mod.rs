@@ -1,6 +1,6 @@
-//! `GET /v1/platform/health`: the health of each module, for administrators. The gateway answers it itself: it asks all
-//! replicas for their reports at once, each within [`DEADLINE`], and merges them. One that does not answer is
-//! `unreachable`; the answer never waits longer for it. Answers of the last second are reused.
+//! `GET /v1/platform/health`: the health of each module, for administrators. The gateway answers it itself:
+//! it requests the reports of all replicas at once, each within [`DEADLINE`], and merges them. A replica that
+//! does not answer is `unreachable`. Responses of the last second are reused.
 
 mod collect;
 mod model;
@@ -19,11 +19,11 @@ use crate::modules::Modules;
 use collect::Collector;
 use model::PlatformHealth;
 
-/// Where it is.
+/// Path of the operation.
 pub(crate) const PATH: &str = "/v1/platform/health";
 /// Time for a replica to answer, with the resolution of its name. Longer than its own checks may take.
 const DEADLINE: Duration = Duration::from_millis(1500);
-/// How long an answer is reused, however many ask.
+/// How long a response is reused.
 const REUSE: Duration = Duration::from_secs(1);
 
 /// What the handler uses.

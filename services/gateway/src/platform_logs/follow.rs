@@ -15,7 +15,7 @@ use super::{
     read::{Reader, Source},
 };
 
-/// How often replicas are looked for: those of an upgrade are followed as soon.
+/// How often the addresses of replicas are resolved: those of an upgrade are followed as soon.
 const LOOK: Duration = Duration::from_secs(5);
 /// Pause after a replica that does not answer.
 const RETRY: Duration = Duration::from_secs(1);
@@ -30,7 +30,7 @@ const PENDING: usize = 256;
 pub(super) struct Follower {
     pub(super) reader: Reader,
     pub(super) module: Option<String>,
-    /// Which lines, and how many of those that there are.
+    /// Filter of the lines, and how many existing ones.
     pub(super) lines: LogQuery,
     pub(super) out: EventSender,
 }
@@ -82,7 +82,7 @@ impl Follower {
     }
 }
 
-/// Reads the lines of a process until nobody takes them.
+/// Reads the lines of a process while there is a reader.
 async fn read(reader: Reader, source: Source, mut query: LogQuery, out: mpsc::Sender<PlatformLogLine>) {
     loop {
         let begun = Instant::now();

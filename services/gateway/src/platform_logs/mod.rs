@@ -30,7 +30,7 @@ use utoipa_axum::routes;
 use crate::modules::Modules;
 use read::Reader;
 
-/// Where they are.
+/// Path of the operation.
 pub(crate) const PATH: &str = "/v1/platform/logs";
 /// Lines of a list.
 const DEFAULT_LIMIT: u32 = 200;

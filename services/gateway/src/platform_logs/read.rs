@@ -21,7 +21,7 @@ pub(super) struct Reader {
     pub(super) own_address: SocketAddr,
 }
 
-/// Where lines come from.
+/// The source of lines.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Source {
     /// This process, if the gateways have no addresses.
@@ -74,7 +74,7 @@ impl Reader {
         }
     }
 
-    /// The lines of a page, with where they come from.
+    /// The lines of a page, with their source.
     pub(super) fn named(&self, source: &Source, page: LogPage) -> Vec<PlatformLogLine> {
         let (module, replica) = match source {
             Source::Own => (NAME, self.own_address),

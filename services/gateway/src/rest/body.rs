@@ -1,5 +1,5 @@
-//! Bodies of requests to the API. They are small, and read before they are forwarded: a body that is malformed, slow or
-//! too large is the fault of its sender alone, and never breaks a connection to a service that others share.
+//! Bodies of requests to the API. They are small, and read before they are forwarded: a malformed, slow or
+//! too large body affects only its sender, and never breaks a connection to a service that others share.
 
 use std::time::Duration;
 
@@ -14,8 +14,8 @@ use tokio::time::timeout;
 
 use crate::limits::Limits;
 
-/// Maximum number of bytes of a body that is too large that are read and forgotten, so that its sender gets the response instead of
-/// a broken connection; and how long that may take.
+/// Maximum number of bytes of a too large body that are read and discarded, so that its sender gets the
+/// response instead of a broken connection; and how long that may take.
 const MOST_DISCARDED: usize = 8 * 1024 * 1024;
 const DISCARDING: Duration = Duration::from_secs(1);
 
@@ -31,7 +31,7 @@ pub(super) async fn read(parts: &Parts, body: Body, limits: &Limits) -> Result<B
     let declared =
         parts.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     if declared.is_some_and(|declared: usize| declared > limit) {
-        // a client that asks first does not send it
+        // a client with `Expect` does not send it yet
         if !parts.headers.contains_key(header::EXPECT) {
             discard(body).await;
         }

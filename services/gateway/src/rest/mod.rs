@@ -113,7 +113,7 @@ pub(crate) fn register(metrics: &Metrics) -> (Gates, Answers) {
     (gates, Answers::register(metrics))
 }
 
-/// Why a path has no page.
+/// The refusal for a path without a page.
 pub(crate) fn no_page(path: &str) -> Refusal {
     if is_unambiguous(path) { Refusal::no_such_route() } else { ambiguous_path() }
 }
@@ -123,13 +123,13 @@ fn ambiguous_path() -> Refusal {
     Problem::bad_request(detail).into()
 }
 
-/// The service has more to do than it can.
+/// The service is overloaded.
 fn overloaded(service: &str) -> Problem {
     let detail = format!("The {service} service is overloaded. The request was not sent to it.");
     Problem::new(ProblemType::Overloaded, detail)
 }
 
-/// Whether the request has one effect however often it is sent.
+/// Whether repeating the request has no further effect.
 fn is_repeatable(parts: &RequestParts) -> bool {
     let is_upgrade = headers::upgrade(&parts.headers).is_some();
     !is_upgrade && (parts.method.is_safe() || parts.headers.contains_key("idempotency-key"))
@@ -148,7 +148,7 @@ impl Api {
         path.starts_with("/v1/") || path.starts_with("/.well-known/")
     }
 
-    /// Returns the verified caller. A request that has none counts for its address.
+    /// Returns the verified caller. A request without one is counted for its address.
     async fn caller(&self, peer: IpAddr, request: &mut RequestParts) -> Result<Principal, Refusal> {
         // only services act for others
         request.headers.remove(api::subject::HEADER);
@@ -174,7 +174,7 @@ impl Api {
         connection: &ConnectionInfo,
     ) -> Result<Response, proxy::Error> {
         let mut span = traces::http::call(request.method(), address.host(), Some(address.port()));
-        // the header of the client says what the client records
+        // the client's header has the client's sampling decision
         if let Some(position) = span.header() {
             request.headers_mut().insert(traces::HEADER, position);
         }
@@ -257,7 +257,7 @@ impl Api {
         let request = |parts| Request::from_parts(parts, Body::from(body.clone()));
         let send = |request, via| self.send(address, request, via, &connection);
         let mut sent = send(request(parts), Via::Pool).await;
-        // the service may have closed the connection just before, and others of the pool too
+        // the service may have closed this connection just before, and others of the pool
         if let Some(copy) = copy.filter(|_| matches!(sent, Err(proxy::Error::Interrupted(_)))) {
             sent = Box::pin(send(request(copy), Via::NewConnection)).await;
         }
@@ -269,7 +269,7 @@ impl Api {
         if let Some(grant) = grant.filter(|grant| switch.as_ref().is_some_and(|to| to.leaves(grant)))
             && response.status().is_success()
         {
-            // or the next request would be sent with a token for the tenant before
+            // otherwise the next request could be sent with a token for the previous tenant
             let _ = timeout(SWITCH, self.parts.auth.verifier.revocations().ended(grant)).await;
         }
         if response.status() == StatusCode::SWITCHING_PROTOCOLS

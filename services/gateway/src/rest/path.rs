@@ -1,7 +1,8 @@
 //! Refuses paths that two programs could read differently, before a decision depends on them.
 
-/// Returns whether every program reads the path alike: it has no dot segments, empty segments or backslashes, and no
-/// percent-encoded characters that are syntax or not text. No path of the API has any of these.
+/// Returns whether every program interprets the path in the same way: it has no dot segments, empty segments
+/// or backslashes, and no percent-encoded characters that are syntax or not text. No path of the API has any
+/// of these.
 pub(crate) fn is_unambiguous(path: &str) -> bool {
     let Some(inner) = path.strip_prefix('/') else { return false };
     let segments_ok = inner.is_empty() || inner.split('/').all(|segment| !matches!(segment, "" | "." | ".."));

@@ -1,4 +1,4 @@
-//! Which service serves which paths, and which need no access token.
+//! The service of each path, and the paths that need no access token.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -9,7 +9,7 @@ use crate::services::Services;
 
 static ROUTES: LazyLock<Routes> = LazyLock::new(Routes::of_the_list);
 
-/// A service that requests are forwarded to: its place among them.
+/// A service that requests are forwarded to, by its index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Service(usize);
 
@@ -52,7 +52,7 @@ impl Address {
     }
 }
 
-/// What there is one of for each service.
+/// A value for each service.
 #[derive(Debug, Clone)]
 pub(super) struct PerService<T>(Vec<T>);
 

@@ -77,7 +77,7 @@ impl Console {
             response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static(cache));
             return response;
         }
-        // an asset of another build is missing, whatever asks for it
+        // an asset of another build is missing, also for requests that accept HTML
         let is_page = path == "/" || html::is_wanted(&parts.headers) && !path.starts_with(ASSETS);
         let page = if is_page { self.file(&parts.method, PAGE, &parts.headers).await } else { None };
         let Some(mut response) = page else {

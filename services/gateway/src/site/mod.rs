@@ -25,7 +25,7 @@ const DOCUMENT: &str = "/openapi.json";
 /// Where the API page is.
 const API_PAGE: &str = "/api";
 
-/// The pages of the platform. They answer what no route has, too.
+/// The pages of the platform. They also answer requests without a route.
 ///
 /// # Errors
 /// If the configuration of the console is not valid.

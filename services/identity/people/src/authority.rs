@@ -71,7 +71,7 @@ pub struct RecentSignIn {
 }
 
 impl RecentSignIn {
-    /// Like [`signed_in`], and requires a recent sign-in: whoever finds an open session must not be able to take over
+    /// Like [`signed_in`], and requires a recent sign-in: an open session alone must not allow taking over
     /// the account.
     ///
     /// # Errors
@@ -134,8 +134,8 @@ pub async fn manager(
     }
 }
 
-/// Requires a member of the tenant, whatever tenant the caller acts for, and locks the tenant. They remain one until the
-/// transaction ends.
+/// Requires a member of the tenant, regardless of the tenant for which the caller acts, and locks the tenant.
+/// They remain one until the transaction ends.
 ///
 /// # Errors
 /// If the tenant does not exist or the caller is not a member of it, or their session has ended.

@@ -1,8 +1,8 @@
 //! The address of a request's client, for the throttle of sign-ins.
 //!
-//! The gateway replaces `X-Forwarded-For` by the address of its TCP peer, whatever the client sent. The header is
-//! trusted because only the gateway and the platform's own services can connect to this service (`Config::listen`).
-//! A request without it comes from its TCP peer.
+//! The gateway replaces `X-Forwarded-For` by the address of its TCP peer, regardless of what the client sent.
+//! The header is trusted because only the gateway and the platform's own services can connect to this service
+//! (`Config::listen`). A request without it comes from its TCP peer.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -55,7 +55,7 @@ impl ClientAddress {
         prefix(self.0, 32, 64)
     }
 
-    /// Returns the network in which a person's address changes from day to day: /24 (IPv4) or /48 (IPv6).
+    /// Returns the network within which a person's address changes from day to day: /24 (IPv4) or /48 (IPv6).
     pub fn network(self) -> String {
         prefix(self.0, 24, 48)
     }

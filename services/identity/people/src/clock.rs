@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-/// Tells the time. Copies are the same clock.
+/// The clock. Copies are the same clock.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock(pub fn() -> Timestamp);
 

@@ -43,7 +43,7 @@ struct Shared {
 }
 
 impl Keyring {
-    /// Replaces all keys. They must be in the order in which they sign.
+    /// Replaces all keys, given in the order in which they sign.
     pub fn replace(&self, keys: Vec<Key>) {
         self.0.keys.store(Arc::new(keys));
     }

@@ -18,7 +18,7 @@
 //! - [`session`]: sessions: opened, refreshed, exchanged, ended;
 //! - `app`: the wiring.
 //!
-//! No sign-in method may enter, nor a credential: they open sessions, and stand on this crate.
+//! No sign-in method or credential may enter: they open sessions, and depend on this crate.
 
 pub mod access;
 mod app;

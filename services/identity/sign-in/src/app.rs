@@ -34,7 +34,7 @@ impl HasAuth for State {
     }
 }
 
-/// Returns the routes of signing in, and of what people sign in with.
+/// Returns the routes of signing in, and of the sign-in methods.
 #[must_use]
 pub fn routes() -> OpenApiRouter<State> {
     OpenApiRouter::new()

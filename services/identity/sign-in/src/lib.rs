@@ -1,4 +1,4 @@
-//! How people prove who they are: passwords, codes of an app, passkeys, accounts of OpenID providers.
+//! Authentication of people: passwords, codes of an app, passkeys, accounts of OpenID providers.
 //!
 //! A slice imports only those above it in this list:
 //!
@@ -11,7 +11,7 @@
 //! - [`password_sign_in`]: signing in with a password and a second factor;
 //! - `app`: the wiring.
 //!
-//! No rule of sessions may enter: those are in `people`. Nor may API keys: nobody signs in with them.
+//! Rules of sessions may not enter: those are in `people`. Nor may API keys, which are not for sign-in.
 
 mod app;
 pub mod oidc;

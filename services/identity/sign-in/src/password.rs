@@ -96,7 +96,7 @@ fn prepared(password: &str) -> Cow<'_, str> {
 pub struct Hasher {
     permits: Arc<Semaphore>,
     memory: Arc<Memory>,
-    /// Compared for an unknown account, so that it takes as long as a known one.
+    /// Verified for an unknown account, so that it takes as long as a known one.
     decoy: Arc<str>,
 }
 
@@ -151,8 +151,8 @@ impl Permit<'_> {
     }
 }
 
-/// The working memory of hashes, reused. Freed each time, the allocator would keep 19 MiB for every thread that ever
-/// computed a hash.
+/// The working memory of hashes, reused. If it was freed each time, the allocator would keep 19 MiB for every
+/// thread that ever computed a hash.
 #[derive(Default)]
 struct Memory(Mutex<Vec<Vec<Block>>>);
 

@@ -39,8 +39,9 @@ impl Bootstrap {
         self.is_done.load(Ordering::Acquire)
     }
 
-    /// The task `identity.bootstrap.reconcile`: creates the administrator if the platform has none, retries until the database
-    /// answers, then waits for shutdown. The service is ready only once this has succeeded.
+    /// The task `identity.bootstrap.reconcile`: creates the administrator if the platform has none, retries
+    /// until the database answers, then waits for shutdown. The service is ready only after this has
+    /// succeeded.
     pub(crate) async fn run(self, shutdown: CancellationToken) -> anyhow::Result<()> {
         while let Err(error) = self.create().await {
             tracing::warn!(error = format!("{error:#}"), "cannot create the first administrator");

@@ -47,7 +47,7 @@ impl NewUser {
         self.display_name.as_deref().unwrap_or_else(|| default_display_name(&self.email))
     }
 
-    /// The content that identifies a repeated request, with a fingerprint instead of the password.
+    /// The content that identifies a repeated request, with a keyed fingerprint instead of the password.
     pub(super) fn identity(&self, cipher: &Cipher) -> Value {
         json!([self.email, self.display_name, cipher.fingerprint(self.password.expose_secret()), self.admin])
     }

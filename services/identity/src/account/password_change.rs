@@ -40,8 +40,8 @@ impl PasswordChange {
     }
 }
 
-/// Changes the caller's password and ends all sessions of the caller but that of the request. Attempts at the current
-/// password are limited as those to sign in are.
+/// Changes the caller's password and ends all sessions of the caller except that of the request. Attempts at
+/// the current password are limited like sign-ins.
 pub(super) async fn change_password(
     accounts: &Accounts,
     key: &IdempotencyKey,
@@ -71,7 +71,8 @@ pub(super) async fn change_password(
             Ok(Reply::no_content())
         })
         .await;
-    // a repeated request finds the new password in place and gets the stored response: it was no failed attempt
+    // a repeated request finds the new password in place and gets the stored response: it is not a failed
+    // attempt
     if right {
         attempt.succeeded().await?;
     } else if reply.is_err() {

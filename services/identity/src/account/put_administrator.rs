@@ -27,7 +27,7 @@ pub struct Administrator {
     pub password: SecretString,
 }
 
-/// What was done.
+/// The result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PutAdministrator {
     /// There was no user with the address.
@@ -36,8 +36,9 @@ pub enum PutAdministrator {
     Reset,
 }
 
-/// Makes a user an administrator with this password, and records it in the platform's audit log. For an administrator of the
-/// database, whose search path is this service's schema. `by` is who runs the program.
+/// Makes a user an administrator with this password, and records it in the platform's audit log. For an
+/// administrator of the database, with this service's schema as the search path. `by` is the person who runs
+/// the program.
 ///
 /// # Errors
 /// If the address or the password is not valid, or the database fails.

@@ -6,7 +6,7 @@ use people::field::InvalidField;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// Also for an unknown key: all reasons give the same response.
+    /// Also for an unknown key, so that all reasons give the same response.
     #[error("the API key is unknown or has ended")]
     Invalid,
     #[error("the scope {0} is missing")]

@@ -39,7 +39,7 @@ pub(crate) async fn exchange(keys: &ApiKeys, key: &ApiKey, client: IpAddr) -> Re
     scope::user(&mut tx, owner).await?;
     let holder = Holder::find(&mut tx, owner).await?.filter(|holder| !holder.user.disabled);
     let holder = holder.ok_or(Error::Invalid)?;
-    // read again: a deletion from now on is later than the token
+    // read again: any later deletion is later than the token
     let stored = store::lock_presented(&mut tx, &hash).await?.ok_or(Error::Invalid)?;
     let now = keys.clock.now();
     let seconds = token_seconds(stored.expires_at, now).ok_or(Error::Invalid)?;
@@ -64,7 +64,7 @@ pub(crate) async fn exchange(keys: &ApiKeys, key: &ApiKey, client: IpAddr) -> Re
         scopes: Some(stored.scopes.into_iter().collect()),
         api_key: Some(stored.id),
         limited: stored.requests_per_second.is_some() || !creators.is_empty(),
-        // verifiers accept a token for a while after its end: an expired key must not use that
+        // verifiers accept a token for a while after its end: an expired key must not benefit from that
         expires_at: match stored.expires_at {
             Some(at) => (now.as_second() + seconds).min(at.as_second() - auth::LEEWAY.cast_signed()),
             None => now.as_second() + seconds,

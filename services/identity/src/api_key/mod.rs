@@ -2,8 +2,8 @@
 //! that the user has at the time.
 //!
 //! Only the gateway sees keys of callers: it exchanges them here for access tokens that live for minutes
-//! ([ADR 20](../../../docs/adr/0020-credentials-are-exchanged.md)). Only hashes are stored. What ends a key is published
-//! as the end of a session, [`auth::session_of`] the key.
+//! ([ADR 20](../../../docs/adr/0020-credentials-are-exchanged.md)). Only hashes are stored. The end of a key
+//! is published as the end of a session, [`auth::session_of`] the key.
 
 mod changes;
 mod error;

@@ -12,7 +12,7 @@ use super::Error;
 
 /// Maximum number of keys of one user, in all tenants.
 pub(super) const MAX_KEYS: i64 = 50;
-/// A key lives at least this long: the worker looks for keys that expire half as often.
+/// Minimum lifetime of a key: the task checks for expiring keys more often than that.
 const SHORTEST_LIFE: SignedDuration = SignedDuration::from_secs(60);
 /// Longest life of an access token that a key is exchanged for, in seconds.
 const TOKEN_SECONDS: i64 = 300;
@@ -103,7 +103,7 @@ impl NewApiKey {
         Ok(())
     }
 
-    /// Returns the key with the limits of the one with which it is created, where it has none of its own.
+    /// Returns the key, with the limits of the creating key where it has none of its own.
     ///
     /// # Errors
     /// If it would last longer, or could do more in a second.
@@ -130,7 +130,7 @@ impl NewApiKey {
     }
 }
 
-/// Seconds for which a token lives that a key is exchanged for; none if the key has expired.
+/// Lifetime in seconds of a token for which a key is exchanged; none if the key has expired.
 pub(super) fn token_seconds(expires_at: Option<Timestamp>, now: Timestamp) -> Option<i64> {
     let left = expires_at.map_or(TOKEN_SECONDS, |at| at.as_second() - now.as_second());
     (left > 0).then(|| left.min(TOKEN_SECONDS))

@@ -1,5 +1,5 @@
-//! The task `identity.api_keys.reconcile`: publishes the end of keys that expire, on time, and deletes those that expired long
-//! ago. Every replica runs it; the rows say what is left to do.
+//! The task `identity.api_keys.reconcile`: publishes the end of keys that expire, on time, and deletes those
+//! that expired long ago. Every replica runs it; the rows show what is left to do.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::store;
 
-/// Longest pause: a key that was created during it expires later, after a minute at the earliest.
+/// Longest pause: a key that is created during it expires later, after at least a minute.
 const POLL: Duration = Duration::from_secs(55);
 const RETRY: Duration = Duration::from_secs(1);
 /// How long an expired key is listed.

@@ -197,7 +197,7 @@ pub(crate) async fn expiry(conn: &mut PgConnection, id: ApiKeyId) -> sqlx::Resul
     Ok(expiry.flatten().map(jiff_sqlx::Timestamp::to_jiff))
 }
 
-/// Lets one transaction at a time add keys of the user. Held until the transaction ends.
+/// Serializes transactions that add keys of the user. Held until the transaction ends.
 pub(super) async fn lock_keys_of(conn: &mut PgConnection, user: UserId) -> sqlx::Result<()> {
     sqlx::query!(
         "select pg_advisory_xact_lock(hashtextextended(current_schema() || ' api keys ' || $1::uuid::text, 0))",

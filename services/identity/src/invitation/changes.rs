@@ -35,7 +35,7 @@ pub(super) async fn invite(
     store::delete_expired_of_tenant(tx, tenant, now).await?;
     if let Some(open) = store::find_by_email(tx, tenant, &new.email).await? {
         authority::owner_by_person(caller, &[open.role])?;
-        // it would end with the key, and have the role that the key gives it
+        // it would end with the key, and grant the role that the key gives it
         if !open.is_of_key && caller.api_key.is_some() {
             return Err(Error::ByPerson.into());
         }
@@ -76,7 +76,7 @@ pub(super) async fn accept(
     if !authority::lock_if_managed_by(tx, offer.invited_by, offer.tenant_id).await? {
         return Err(Problem::not_found());
     }
-    // read again: with the tenant locked, the invitation is no longer renewed
+    // read again: with the tenant locked, the invitation cannot be renewed
     let role = store::take(tx, caller.user, id, offer, now).await?.ok_or_else(Problem::not_found)?;
     authority::owner_by_person(caller, &[role])?;
     let found = tenant::find(tx, offer.tenant_id).await?.ok_or_else(Problem::not_found)?;

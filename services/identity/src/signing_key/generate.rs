@@ -23,7 +23,7 @@ pub(super) async fn generate(
     id: SigningKeyId,
     active_from: Timestamp,
 ) -> anyhow::Result<StoredKey> {
-    // a good part of a second of one core
+    // takes a considerable part of a second of CPU time
     tokio::task::spawn_blocking(move || generate_blocking(&cipher, id, active_from)).await?
 }
 

@@ -32,7 +32,7 @@ where
 
 type Cached<T> = ([(HeaderName, String); 1], axum::Json<T>);
 
-/// Verifiers keep it for at most half of the time for which a key is published before it signs.
+/// Verifiers cache the keys for at most half of the time for which a key is published before it signs.
 fn cached<T>(keys: &SigningKeys, body: T) -> Cached<T> {
     let seconds = keys.rules.cache_seconds();
     ([(header::CACHE_CONTROL, format!("public, max-age={seconds}"))], axum::Json(body))

@@ -1,4 +1,5 @@
-//! When each key is published, signs and is deleted. All replicas decide the same, from the stored times alone.
+//! When each key is published, signs and is deleted. All replicas reach the same decision from the stored
+//! times alone.
 
 use ids::SigningKeyId;
 use jiff::{SignedDuration, Timestamp};

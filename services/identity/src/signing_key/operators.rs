@@ -1,5 +1,5 @@
-//! Functions of the operators' program for signing keys. It generates no keys: the worker of any replica carries out
-//! its request, as for the API.
+//! Functions of the operators' program for signing keys. It generates no keys: the task of any replica
+//! carries out its request, as for the API.
 
 use api::audit;
 use axum::http::StatusCode;
@@ -19,8 +19,8 @@ pub struct SigningKeyStart {
     pub active_from: Timestamp,
 }
 
-/// Returns the keys that are published, in the order in which they sign. For an administrator of the database, whose search path
-/// is this service's schema.
+/// Returns the keys that are published, in the order in which they sign. For an administrator of the
+/// database, with this service's schema as the search path.
 ///
 /// # Errors
 /// If the database fails.
@@ -29,8 +29,9 @@ pub async fn signing_keys(conn: &mut PgConnection) -> sqlx::Result<Vec<SigningKe
     Ok(keys.map(|key| SigningKeyStart { id: key.id, active_from: key.active_from }).collect())
 }
 
-/// Requests the next signing key, and records it in the platform's audit log; `by` is who runs the program. None while the next
-/// one is requested or published already. For an administrator of the database, whose search path is this service's schema.
+/// Requests the next signing key, and records it in the platform's audit log; `by` is the person who runs the
+/// program. None while the next one is requested or published already. For an administrator of the database,
+/// with this service's schema as the search path.
 ///
 /// # Errors
 /// If the database fails.

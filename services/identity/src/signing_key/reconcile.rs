@@ -1,5 +1,6 @@
-//! The task `identity.signing_keys.reconcile`: creates the first, the next and a requested key, deletes ended keys, and loads the keys into
-//! this replica's keyring. Every replica runs it; a lock in the database lets one at a time decide.
+//! The task `identity.signing_keys.reconcile`: creates the first, the next and a requested key, deletes ended
+//! keys, and loads the keys into this replica's keyring. Every replica runs it; a lock in the database
+//! serializes their decisions.
 
 use std::{sync::Arc, time::Duration};
 
@@ -80,7 +81,7 @@ async fn create_due(keys: &SigningKeys) -> anyhow::Result<()> {
     .await?;
     let mut tx = keys.db.worker().await?;
     store::lock(&mut tx).await?;
-    // a key that was requested meanwhile has another id; the next round creates it
+    // a key requested meanwhile has another id; the next round creates it
     if self::due(&mut tx, &keys.rules, keys.clock.now()).await?.is_some_and(|due| due.requested == requested)
     {
         store::insert(&mut tx, &key).await?;

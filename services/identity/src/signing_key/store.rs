@@ -43,7 +43,7 @@ impl From<Row> for StoredKey {
     }
 }
 
-/// Lets one replica at a time decide about keys. Held until the transaction ends.
+/// Serializes decisions about keys. Held until the transaction ends.
 pub(super) async fn lock(conn: &mut PgConnection) -> sqlx::Result<()> {
     sqlx::query!("select pg_advisory_xact_lock(hashtextextended(current_schema() || ' signing keys', 0))")
         .execute(conn)

@@ -1,4 +1,4 @@
-//! Clients over HTTP/1.1 that cost little, so that they do not measure themselves.
+//! Cheap clients over HTTP/1.1, so that they do not measure themselves.
 
 use std::{
     net::SocketAddr,
@@ -21,11 +21,11 @@ use tokio::{
 pub(crate) enum Pace {
     /// All connections together at this interval.
     Every(Duration),
-    /// When the last request was answered.
+    /// Each connection, once its last request was answered.
     AtOnce,
 }
 
-/// What the clients saw.
+/// The measurements of the clients.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     /// Milliseconds of each request that was answered with 200, in order.

@@ -1,17 +1,18 @@
-//! `cargo xtask bench gateway-fairness`: what one tenant notices of another that sends far more than its share. The gateway and
-//! the stock service are processes of their own, before a real Postgres. The victim is one user who lists GPU
-//! specifications at a fixed rate; the other tenant has three users with 64 connections each. The gateway and the service
-//! have the first core. The clients have the second: those of the other tenant are a process of their own with the lowest
-//! priority, so that the victim's client waits for the platform alone.
+//! `cargo xtask bench gateway-fairness`: the effect on one tenant of another that sends far more than its
+//! share. The gateway and the stock service are processes of their own, before a real Postgres. The victim is
+//! one user who lists GPU specifications at a fixed rate; the other tenant has three users with 64
+//! connections each. The gateway and the service have the first core. The clients have the second: those of
+//! the other tenant are a process of their own with the lowest priority, so that the victim's client waits
+//! for the platform alone.
 //!
 //! Two cases, each in rounds with and without the other tenant, in turns:
 //! - *limited*: the defaults; the other tenant sends `times` the requests of one user's rate limit.
 //! - *unlimited*: without rate limits, so that admission alone divides the service; each connection of the
 //!   other tenant sends its next request once the last was answered.
 //!
-//! The last line is `gateway-fairness: victim_p99_ratio=… unlimited_p99_ratio=… victim_p99_ms=… unlimited_p99_ms=…`: the victim's
-//! p99 with the other tenant relative to that alone, as medians of all rounds. A latency counts from the time at which
-//! the request was due.
+//! The last line is `gateway-fairness: victim_p99_ratio=… unlimited_p99_ratio=… victim_p99_ms=…
+//! unlimited_p99_ms=…`: the victim's p99 with the other tenant relative to that alone, as medians of all
+//! rounds. A latency is measured from the time at which the request was due.
 
 mod client;
 
@@ -161,7 +162,7 @@ async fn victim(args: &Args, gateway: SocketAddr, issuer: &Issuer) -> Outcome {
     client::run(gateway, &[token], 4, pace, Duration::from_secs(args.seconds)).await
 }
 
-/// Starts the other tenant's clients as a process. Returns the requests that were served, and those that were refused.
+/// Starts the other tenant's clients as a process. Returns the numbers of served and of refused requests.
 async fn start_crowd(
     args: &Args,
     rate: Option<u32>,

@@ -12,7 +12,7 @@ pub(crate) struct Load<'a> {
     pub(crate) seconds: u32,
 }
 
-/// What wrk measured.
+/// The measurements of wrk.
 #[derive(Debug)]
 pub(crate) struct Sample {
     pub(crate) requests: f64,

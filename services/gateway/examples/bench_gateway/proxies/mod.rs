@@ -1,14 +1,16 @@
-//! `cargo xtask bench gateway`: the gateway beside HAProxy (which verifies the same tokens, checks their claims and counts
-//! requests per user) and beside plain proxies, before one upstream, interleaved in one run. The proxy under load has the
-//! first core, the upstream and wrk have the second. One connection is measured with everything on one core, as waking
-//! another one takes longer than any proxy. Access logs are off everywhere.
+//! `cargo xtask bench gateway`: the gateway compared with HAProxy (which verifies the same tokens, checks
+//! their claims and counts requests per user) and with plain proxies, before one upstream, interleaved in one
+//! run. The proxy under load has the first core, the upstream and wrk have the second. One connection is
+//! measured with everything on one core, as waking another one takes longer than any proxy. Access logs are
+//! off everywhere.
 //!
-//! The last line is `gateway: hot_ratio=… distinct_ratio=… unseen_ratio=… plain_ratio=… p99_ratio=… large_ratio=…
-//! traced_ratio=… added_us=…`: requests per second of the gateway relative to HAProxy with JWT for one token, 10,000 tokens and tokens
-//! never seen before, and to HAProxy as a plain proxy; the p99 with one token relative to HAProxy with JWT; requests per
-//! second with bodies of 1 MiB relative to HAProxy with JWT; requests per second of a gateway that exports traces (one
-//! request in a hundred) relative to one that does not; and what the gateway adds to the median of one connection
-//! without a proxy, in microseconds. Each figure is the median of all rounds.
+//! The last line is `gateway: hot_ratio=… distinct_ratio=… unseen_ratio=… plain_ratio=… p99_ratio=…
+//! large_ratio=… traced_ratio=… added_us=…`: requests per second of the gateway relative to HAProxy with JWT
+//! for one token, 10,000 tokens and tokens never seen before, and to HAProxy as a plain proxy; the p99 with
+//! one token relative to HAProxy with JWT; requests per second with bodies of 1 MiB relative to HAProxy with
+//! JWT; requests per second of a gateway that exports traces (one request in a hundred) relative to one that
+//! does not; and the time that the gateway adds to the median of one connection without a proxy, in
+//! microseconds. Each figure is the median of all rounds.
 
 mod load;
 mod peers;
@@ -44,7 +46,7 @@ pub(crate) struct Args {
     at_once: bool,
 }
 
-/// What is measured.
+/// The measured case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Case {
     Hot,

@@ -1,4 +1,5 @@
-//! The gateway and what it is compared with, each a process of its own on the first core; the upstream on the second.
+//! The gateway and the proxies to compare, each a process of its own on the first core; the upstream on the
+//! second.
 
 use std::{
     net::SocketAddr,
@@ -10,7 +11,7 @@ use testkit::{Collector, Issuer, eventually};
 
 use crate::serve::{self, Gateway, Service};
 
-/// What requests are sent to.
+/// The target of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Proxy {
     Gateway,
@@ -58,7 +59,7 @@ impl Process {
         }
     }
 
-    /// CPU time of the process and of its children that live.
+    /// CPU time of the process and of its living children.
     fn cpu_seconds(&self) -> f64 {
         let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", self.0.id()));
         let children = children.unwrap_or_default();

@@ -48,7 +48,7 @@ impl Routes {
                 }
                 Err(error) => {
                     tracing::warn!(error = %ErrorChain(&error), "cannot read changes of routes; retrying");
-                    // the cursor may be from before the database was restored
+                    // the cursor may be from before a restore of the database
                     cursor.clear();
                     sleep(delays.next().unwrap_or(MAX_DELAY)).await;
                 }
@@ -93,7 +93,7 @@ impl Routes {
 }
 
 impl Inner {
-    /// Notes that all changes until `asked` are known.
+    /// Records that all changes until `asked` are known.
     fn followed(&self, asked: Instant) {
         *self.followed_until.write().unwrap_or_else(PoisonError::into_inner) = Some(asked + WAIT + GRACE);
     }

@@ -1,6 +1,6 @@
-//! Routes to running instances. The gpu service is asked once for each host name, and publishes changed routes in a
-//! feed: until then a route is used from memory. After a change, requests ask again, and connections to an instance
-//! that has stopped or moved are closed.
+//! Routes to running instances. The gpu service is called once for each host name, and publishes changed
+//! routes in a feed: until a change, a route is used from memory. After a change, requests call it again, and
+//! connections to an instance that has stopped or moved are closed.
 //!
 //! Without the feed a route is used for a second. While the gpu service does not answer at all, the last known route is used
 //! for a minute.
@@ -22,16 +22,17 @@ use changed::Changed;
 pub(crate) use open::OpenRoute;
 use open::Registry;
 
-/// How long a route is used while changes are followed. Long enough that the gpu service is hardly asked, and a limit for
-/// what a fault of the feed could do.
+/// How long a route is used while changes are followed. Long enough that few calls of the gpu service are
+/// needed, and short enough to limit the effect of a fault of the feed.
 const FOLLOWED: Duration = Duration::from_secs(60);
-/// The same for an instance that does not run, of which the feed does not tell everything, and for host names that no
-/// instance has.
+/// The same for an instance that does not run, as the feed does not report all its changes, and for host
+/// names without an instance.
 const IDLE: Duration = Duration::from_secs(2);
 const UNKNOWN: Duration = Duration::from_secs(10);
 /// How long a route is used while changes are not followed.
 const FRESH: Duration = Duration::from_secs(1);
-/// Enough for a restart of the gpu service. Not longer: the address of a deleted pod may become another tenant's.
+/// Enough for a restart of the gpu service. Not longer, as the address of a deleted pod may be given to
+/// another tenant's.
 const WHILE_UNAVAILABLE: Duration = Duration::from_secs(60);
 const HOSTS: u64 = 100_000;
 /// Lookups of one host name that a change can outdate before the last one is used.
@@ -56,7 +57,7 @@ struct Inner {
 #[derive(Clone)]
 struct Found {
     route: Option<Arc<OpenRoute>>,
-    /// Number of changes that were known when the gpu service was asked.
+    /// Number of changes that were known at the time of the lookup.
     position: u64,
     at: Instant,
 }
@@ -97,14 +98,14 @@ impl Routes {
             }
             let found = inner.found.try_get_with_by_ref(label, inner.fetch(host, label)).await?;
             attempts += 1;
-            // a change may have overtaken the lookup
+            // a change may have happened during the lookup
             if inner.is_unchanged(host, &found) || attempts == ATTEMPTS {
                 return Ok(found.route);
             }
         }
     }
 
-    /// Makes the next lookup ask the gpu service, because the address did not accept a connection.
+    /// Makes the next lookup call the gpu service, because the address did not accept a connection.
     pub(super) async fn forget(&self, label: &str) {
         self.0.found.invalidate(label).await;
     }

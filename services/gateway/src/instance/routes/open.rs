@@ -22,7 +22,7 @@ pub(crate) struct OpenRoute {
 /// The share links of a route.
 struct Shares {
     valid: Vec<ShareLinkId>,
-    /// Those with which something was opened.
+    /// Links that were used to open connections.
     open: HashMap<ShareLinkId, CancellationToken>,
 }
 
@@ -43,7 +43,7 @@ impl OpenRoute {
         open
     }
 
-    /// Whether this is the same route, and not over.
+    /// Whether this is the same route, and has not ended.
     pub(super) fn is(&self, route: &Route) -> bool {
         self.route == *route && !self.over.is_cancelled()
     }

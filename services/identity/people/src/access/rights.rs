@@ -39,7 +39,7 @@ impl From<NoAccess> for Problem {
 /// A user, as of a time. The user does not change until the transaction ends.
 pub struct Holder {
     pub user: User,
-    /// Revocations of rights that are read from now on have a later time.
+    /// Later revocations of the rights have a later time.
     pub issued_at: Timestamp,
 }
 
@@ -66,8 +66,8 @@ pub async fn membership(
     Ok(choose(membership::of_user(tx, user).await?, Some(found)))
 }
 
-/// Returns the user's role in a tenant, and a time before any revocation of it; none if a token for it would not be
-/// issued.
+/// Returns the user's role in a tenant, and a time before any revocation of it; none if no token would be
+/// issued for it.
 pub(crate) async fn in_tenant(
     tx: &mut PgConnection,
     tenant: TenantId,

@@ -33,7 +33,7 @@ pub(super) async fn add(
         return Err(Error::AlreadyAMember.into());
     }
     store::forget_removal(tx, tenant, user).await?;
-    // or the user could return with it after having been removed
+    // otherwise the user could return with it after having been removed
     if let Some(role) = store::delete_invitation(tx, tenant, user).await? {
         authority::owner_by_person(caller, &[role])?;
     }

@@ -66,7 +66,7 @@ pub async fn insert(
     .map(|done| done.rows_affected() == 1)
 }
 
-/// Remembers that the member was removed, so that no rule of a provider adds them again.
+/// Records that the member was removed, so that no rule of a provider adds them again.
 pub(super) async fn remember_removal(
     conn: &mut PgConnection,
     tenant: TenantId,
@@ -82,7 +82,7 @@ pub(super) async fn remember_removal(
     .map(drop)
 }
 
-/// Forgets that the member was removed, once the user is a member again.
+/// Deletes the record of a removal, once the user is a member again.
 pub async fn forget_removal(conn: &mut PgConnection, tenant: TenantId, user: UserId) -> sqlx::Result<()> {
     sqlx::query!(
         "delete from removed_members where tenant_id = $1 and user_id = $2",

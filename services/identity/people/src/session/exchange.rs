@@ -18,8 +18,8 @@ const TOKEN_SECONDS: u32 = 300;
 /// Uses within this time of the last one are not recorded.
 const USE_INTERVAL: SignedDuration = SignedDuration::from_secs(60);
 
-/// Returns a token with the rights that the session's user has now. Where the user may no longer act for the tenant, it is
-/// a token for none, with which the user can see why.
+/// Returns a token with the rights that the session's user has now. If the user may no longer act for the
+/// tenant, the token is for no tenant: it still allows the user to read why.
 ///
 /// # Errors
 /// If the session has ended, or its user is disabled.
@@ -35,7 +35,7 @@ pub async fn exchange(
     scope::user(&mut tx, user).await?;
     let holder = Holder::find(&mut tx, user).await?.filter(|holder| !holder.user.disabled);
     let holder = holder.ok_or(SessionEnded)?;
-    // with the session locked, an end of it is later than the token
+    // with the session locked, its end can only be later than the token
     let stored = store::lock_session(&mut tx, session, &hash).await?.ok_or(SessionEnded)?;
     let now = sessions.clock.now();
     if stored.ended || stored.expires_at <= now {

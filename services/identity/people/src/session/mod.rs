@@ -1,10 +1,10 @@
 //! Sign-in sessions.
 //!
-//! A session is one sign-in. Its access tokens are JWTs that live for minutes and are not looked up; `crate::revocation`
-//! tells all services which end earlier. Its refresh tokens
-//! are opaque, stored as hashes, and used once: each use returns the next one. A refresh token that is used again counts
-//! as stolen and ends the session, except within a short grace period, in which it returns a further token: the response
-//! to its first use may have been lost, or two tabs may have sent it at once.
+//! A session is one sign-in. Its access tokens are JWTs that are valid for minutes and are not looked up;
+//! `crate::revocation` publishes those that end earlier to all services. Its refresh tokens are opaque,
+//! stored as hashes, and used once: each use returns the next one. A refresh token that is used again counts
+//! as stolen and ends the session, except within a short grace period, in which it returns a further token:
+//! the response to its first use may have been lost, or two tabs may have sent it at once.
 //!
 //! A browser's session has neither: its cookie has a secret, which the gateway exchanges for access tokens.
 //!

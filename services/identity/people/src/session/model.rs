@@ -33,7 +33,7 @@ pub(super) struct Session {
     pub(super) expires_at: Timestamp,
 }
 
-/// The session has ended, or never was.
+/// The session has ended, or never existed.
 #[derive(Debug, thiserror::Error)]
 #[error("the session has ended")]
 pub struct SessionEnded;
@@ -61,7 +61,7 @@ pub enum EndReason {
     UserDisabled,
     /// The user is no longer a member of the session's tenant.
     MembershipEnded,
-    /// The user has signed in too often since without signing out.
+    /// The user has since signed in too often without signing out.
     Displaced,
 }
 

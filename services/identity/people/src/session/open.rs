@@ -1,4 +1,4 @@
-//! Opening a session of a user who has proved who they are.
+//! Opening a session of an authenticated user.
 
 use api::{
     Problem,
@@ -26,7 +26,7 @@ use crate::{
 pub struct NewSession<'a> {
     /// The tenant to act for; none for the default.
     pub tenant: Option<TenantId>,
-    /// Whether a cookie takes the place of tokens.
+    /// Whether the session has a cookie instead of tokens.
     pub cookie: bool,
     pub client: &'a Client,
 }
@@ -76,8 +76,9 @@ impl Opened {
     }
 }
 
-/// Opens a session in the transaction, which must be in the scope of the user. If the user has as many as may be open at a time, it
-/// takes the place of the one that was not used for longest: whoever signs in without signing out, as scripts do, is not locked out.
+/// Opens a session in the transaction, which must be in the scope of the user. If the user has reached the
+/// limit of open sessions, it replaces the least recently used one, so that signing in without signing out,
+/// as scripts do, does not lock anyone out.
 ///
 /// # Errors
 /// If the user is disabled; and as [`access::membership`].

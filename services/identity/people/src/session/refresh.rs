@@ -62,7 +62,8 @@ pub(super) async fn refresh(
         .tokens(sessions)
 }
 
-/// Why the session ends instead of being refreshed. A lost membership is no reason if another tenant is requested.
+/// Returns why the session ends instead of being refreshed. A lost membership is no reason if another tenant
+/// is requested.
 fn end_reason(
     user: &User,
     memberships: &[Membership],

@@ -40,7 +40,7 @@ pub(super) async fn insert(conn: &mut PgConnection, new: &NewSession<'_>) -> sql
     .map(drop)
 }
 
-/// Returns whose session has this cookie. The transaction must be in the scope of the session.
+/// Returns the owner of the session with this cookie. The transaction must be in the scope of the session.
 pub(super) async fn owner(
     conn: &mut PgConnection,
     id: SessionId,
@@ -269,8 +269,8 @@ pub(super) async fn end(conn: &mut PgConnection, id: SessionId, reason: EndReaso
     Ok(())
 }
 
-/// Ends open sessions of the user beyond the `most` that were used last, but not the new one. Those that another sign-in is ending
-/// are left to it.
+/// Ends open sessions of the user beyond the `most` that were used last, but not the new one. Sessions that
+/// another sign-in is ending are skipped.
 pub(super) async fn end_beyond(
     conn: &mut PgConnection,
     new: &NewSession<'_>,

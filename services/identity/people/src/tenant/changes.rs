@@ -24,8 +24,8 @@ pub(super) async fn create(
     store::insert(tx, TenantId::new(), new).await?.ok_or_else(|| Error::NameTaken.into())
 }
 
-/// Changes the tenant. Suspension revokes all tokens for it, and a new state is carried out by the services. A state ends
-/// a deletion.
+/// Changes the tenant. Suspension revokes all tokens for it, and the services carry out a new state. A new
+/// state cancels a deletion.
 pub(super) async fn update(
     tx: &mut PgConnection,
     caller: &Principal,
@@ -59,7 +59,8 @@ pub(super) async fn update(
     Ok(updated)
 }
 
-/// Checks that no other tenant has a name that differs in case or form only. The index of the database knows A to Z alone.
+/// Checks that no other tenant has a name that differs in case or form only. The index of the database
+/// handles only A to Z.
 async fn check_name_is_free(tx: &mut PgConnection, name: &str, own: Option<TenantId>) -> Result<(), Problem> {
     store::lock_names(tx).await?;
     let name = api::text::folded(name);

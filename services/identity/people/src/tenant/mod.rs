@@ -1,5 +1,5 @@
-//! Tenants: the owners of instances, storages and usage. When a tenant ends, the services that own these carry out the
-//! deletion ([`reconcile`]).
+//! Tenants: the owners of instances, storages and usage. When a tenant is deleted, the services that own
+//! these carry out the deletion ([`reconcile`]).
 
 mod changes;
 mod error;

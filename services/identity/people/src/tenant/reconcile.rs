@@ -1,8 +1,8 @@
-//! Carries out the state of tenants: sends it to each configured service until all have applied it. A deleted tenant of
-//! which nothing is left is then removed.
+//! Carries out the state of tenants: sends it to each configured service until all have applied it. A deleted
+//! tenant without remaining data is then removed.
 //!
-//! The services repeat an order without harm and ignore one that is older than the last, so a crash at any point costs a
-//! repetition.
+//! Services apply an order idempotently and ignore one that is older than the last, so a crash at any point
+//! only causes a repetition.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -23,9 +23,9 @@ use super::{
 };
 use crate::{clock::Clock, revocation};
 
-/// Time until a service that is not done is asked again.
+/// Time until a service that is not done is called again.
 const POLL: Duration = Duration::from_secs(1);
-/// The same while nothing is left but storages in their time of grace.
+/// The same while only storages in their grace period are left.
 const SLOW_POLL: Duration = Duration::from_secs(60);
 
 /// What carrying out needs.
@@ -59,7 +59,7 @@ async fn reconcile(parts: &Parts, leased: Leased<TenantId>) -> anyhow::Result<Ou
     Ok(Outcome::Released)
 }
 
-/// Has each service carry out the state of the tenant, and returns how far they are.
+/// Requests the state of the tenant from each service, and returns their progress.
 async fn ask_services(parts: &Parts, tenant: &Tenant, now: Timestamp) -> Vec<TenantStep> {
     let order = order(tenant, now);
     let mut steps = Vec::new();
@@ -105,9 +105,10 @@ enum Next {
     Gone,
     /// Nothing, until it is changed.
     Done,
-    /// Its storages are deleted before their time of grace, as there are none: the services then delete all that is left.
+    /// Its storages are deleted before the end of the grace period, as there are none: the services then
+    /// delete all remaining data.
     Early,
-    /// Ask the services again after this time.
+    /// Call the services again after this time.
     Again(Duration),
 }
 
@@ -121,8 +122,8 @@ impl Next {
     }
 }
 
-/// Records how far the services are, and deletes a tenant of which nothing is left. A tenant that has changed since it
-/// was read is due at once.
+/// Records the progress of the services, and deletes a tenant without remaining data. A tenant that has
+/// changed since it was read is due at once.
 async fn settle(
     tx: &mut PgConnection,
     read: &Tenant,

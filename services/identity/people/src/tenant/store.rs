@@ -7,7 +7,7 @@ use sqlx::{PgConnection, types::Json};
 
 use super::model::{NewTenant, Tenant, TenantChange, TenantState, TenantStep};
 
-/// Tenants whose state is to be carried out in the services.
+/// Tenants with a state to carry out in the services.
 pub(super) const QUEUE: Table = Table { name: "tenants", channel: "identity_tenants", lane: "''" };
 
 struct Row {
@@ -55,7 +55,7 @@ macro_rules! tenants {
     };
 }
 
-/// Lets one transaction at a time give names. Held until the transaction ends.
+/// Serializes transactions that assign names. Held until the transaction ends.
 pub(super) async fn lock_names(conn: &mut PgConnection) -> sqlx::Result<()> {
     sqlx::query!("select pg_advisory_xact_lock(hashtextextended(current_schema() || ' tenant names', 0))")
         .execute(conn)
@@ -63,7 +63,7 @@ pub(super) async fn lock_names(conn: &mut PgConnection) -> sqlx::Result<()> {
         .map(drop)
 }
 
-/// Returns the names of tenants that have other characters than those of ASCII, except that of one tenant.
+/// Returns the names of tenants with characters outside ASCII, except that of one tenant.
 pub(super) async fn special_names(
     conn: &mut PgConnection,
     except: Option<TenantId>,
@@ -131,8 +131,8 @@ pub(super) async fn insert(
     .await
 }
 
-/// Changes the tenant of this generation. Returns none if the tenant has changed since. A new state ends a deletion, and
-/// is not carried out before [`carry_out`].
+/// Changes the tenant of this generation. Returns none if the tenant has changed since. A new state cancels a
+/// deletion, and is not carried out before [`carry_out`].
 pub(super) async fn update(
     conn: &mut PgConnection,
     id: TenantId,
@@ -193,12 +193,12 @@ pub(super) async fn delete_storages_at(
     .map(drop)
 }
 
-/// Has the worker carry out the state of the tenant.
+/// Enqueues the tenant, so that its state is carried out.
 pub(super) async fn carry_out(conn: &mut PgConnection, id: TenantId) -> sqlx::Result<()> {
     QUEUE.enqueue(conn, &[id]).await
 }
 
-/// Records how far the services are.
+/// Records the progress of the services.
 pub(super) async fn record_steps(
     conn: &mut PgConnection,
     id: TenantId,

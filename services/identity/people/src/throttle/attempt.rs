@@ -3,17 +3,19 @@
 //! Attempts are counted in lanes; guessing locks only its own lane ([ADR
 //! 9](../../../../../docs/adr/0009-sign-in-throttle.md)):
 //!
-//! - a browser in which somebody has signed in to the account before ([`Devices`]): by itself, whatever happens elsewhere;
+//! - a browser in which somebody has signed in to the account before ([`Devices`]): separately, regardless of
+//!   attempts elsewhere;
 //! - other clients: by client address (a client that tries many accounts), and by account and network (a client that tries one
 //!   account);
-//! - those in networks without an earlier sign-in to the account, while it is under attack from such networks: each network has
-//!   one attempt, then waits for a minute and longer. So the owner gets in from anywhere with the right password, and a guesser
-//!   needs a new network for each guess. The number of such networks is limited, too.
+//! - those in networks without an earlier sign-in to the account, while it is under attack from such
+//!   networks: each network has one attempt, then waits for a minute and longer. So the owner can sign in
+//!   from anywhere with the right password, and a guesser needs a new network for each guess. The number of
+//!   such networks is limited, too.
 //!
 //! The counts are in the database, so all replicas count together. The gateway limits the rate by client.
 //!
-//! A passkey cannot be guessed, and an account of a provider not here: failures with a passkey count for the client alone, in a
-//! lane of its own, and the provider limits its own sign-ins.
+//! A passkey cannot be guessed, so failures with it count only for the client, in a lane of their own. The
+//! provider limits sign-ins with its accounts.
 
 use api::{Problem, ProblemType};
 use db::Db;
@@ -27,7 +29,7 @@ use super::{
 };
 use crate::{client_address::ClientAddress, clock::Clock};
 
-/// How failures of one lane are answered.
+/// The limits for the failures of one lane.
 #[derive(Debug, Clone, Copy)]
 struct Rule {
     /// Failures without a lock.
@@ -51,12 +53,12 @@ const OF_CLIENT: Rule = Rule { free: 20, first: SECOND, longest: MINUTE, forget_
 const OF_ACCOUNT: Rule = Rule { free: 100, first: SECOND, longest: MINUTE, forget_one: MINUTE };
 /// The rule for one account under attack, in an unknown network.
 const UNDER_ATTACK: Rule = Rule { free: 0, first: MINUTE, longest: HOUR, forget_one: HOUR };
-/// Networks that are not known and fail during an attack: more of them lock the others out.
+/// Unknown networks with failures during an attack: if there are more, the others are locked.
 const ATTACKERS: Rule = Rule { free: 1000, first: SECOND, longest: MINUTE, forget_one: MINUTE };
 
-/// What is in place of the network in the count of an account from all networks that are not known.
+/// Placeholder for the network in the count of an account for all unknown networks.
 const ALL_NETWORKS: &str = "";
-/// In the count of those networks.
+/// Placeholder in the count of those networks.
 const NUMBER_OF_NETWORKS: &str = "*";
 
 impl Rule {
@@ -108,7 +110,7 @@ impl Throttle {
         self.open(attempt).await
     }
 
-    /// An attempt of a person who has signed in, at their own password or code.
+    /// An attempt of a signed-in person at their own password or code.
     ///
     /// # Errors
     /// If it is locked in this client's network.
@@ -173,11 +175,11 @@ impl Throttle {
 pub struct Attempt {
     throttle: Throttle,
     lanes: Vec<(Lane, Rule)>,
-    /// The lane that a right password clears.
+    /// The lane that a correct password clears.
     own: Option<Lane>,
-    /// The account and network that become known by a right password.
+    /// The account and network that become known with a correct password.
     place: Option<Lane>,
-    /// The account, if the network is not known for it: failures are counted for all such networks together.
+    /// The account, if the network is not known for it: failures from all such networks are counted together.
     stranger_to: Option<Vec<u8>>,
     is_under_attack: bool,
 }
@@ -203,8 +205,8 @@ impl Attempt {
         Ok(tx.commit().await?)
     }
 
-    /// Records a right password: the network becomes known. The failures of the client and of the account from other
-    /// networks stay, or an attacker could clear the former with an account of their own.
+    /// Records a right password: the network becomes known. The failures of the client and of the account
+    /// from other networks stay: otherwise an attacker could clear the former with an account of their own.
     pub async fn succeeded(self) -> Result<(), Problem> {
         let mut tx = self.throttle.db.platform().await?;
         if let Some(own) = &self.own {

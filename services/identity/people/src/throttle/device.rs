@@ -1,5 +1,5 @@
-//! The cookie of a browser in which somebody has signed in to an account: its attempts at that account are counted by themselves,
-//! so that no guessing from elsewhere keeps its owner out (OWASP: device cookies).
+//! The cookie of a browser in which somebody has signed in to an account: its attempts at that account are
+//! counted separately, so that guesses from elsewhere do not lock its owner out (OWASP: device cookies).
 //!
 //! It grants no access. Its content is encrypted, so it cannot be forged, and names no account.
 
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::lane::{self, KNOWN_FOR};
 use crate::{clock::Clock, cookie::Cookie};
 
-/// Accounts that one browser remembers.
+/// Maximum number of accounts that a browser remembers.
 const MOST: usize = 5;
 const CONTEXT: &str = "device cookie";
 
@@ -28,13 +28,13 @@ const CONTEXT: &str = "device cookie";
 struct Device {
     /// Hash of the account, in base64.
     account: String,
-    /// By which its attempts are counted.
+    /// Id by which its attempts are counted.
     id: String,
     /// Unix time in seconds of the last sign-in.
     at: i64,
 }
 
-/// The accounts to which somebody has signed in in this browser, the last one first.
+/// The accounts to which somebody has signed in in this browser, the latest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Devices(Vec<Device>);
 
@@ -57,7 +57,7 @@ where
 }
 
 impl Devices {
-    /// Reads the cookie. One that cannot be read is as good as none.
+    /// Reads the cookie. An unreadable one counts as missing.
     pub fn read(headers: &HeaderMap, cipher: &Cipher, secure: bool, now: Timestamp) -> Self {
         let name = auth::device_cookie_name(secure);
         let mut cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
@@ -71,7 +71,8 @@ impl Devices {
         Self(devices)
     }
 
-    /// Returns by which attempts at an account are counted in this browser; none if nobody has signed in to it here.
+    /// Returns the id by which attempts at an account are counted in this browser; none if nobody has signed
+    /// in to it here.
     pub(super) fn id(&self, account: &[u8]) -> Option<&str> {
         let account = URL_SAFE_NO_PAD.encode(account);
         self.0.iter().find(|device| device.account == account).map(|device| device.id.as_str())

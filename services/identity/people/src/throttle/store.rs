@@ -52,7 +52,7 @@ pub(super) async fn locked_until(conn: &mut PgConnection, lanes: &[Lane]) -> sql
     Ok(until.map(jiff_sqlx::Timestamp::to_jiff))
 }
 
-/// Returns the number of failures, of which one was forgotten every `forget_one`.
+/// Returns the number of failures; one is forgotten every `forget_one`.
 pub(super) async fn failures(
     conn: &mut PgConnection,
     lane: &Lane,
@@ -73,7 +73,7 @@ pub(super) async fn failures(
     Ok(failures.unwrap_or_default())
 }
 
-/// Counts a failure and returns the number of failures, of which one was forgotten every `forget_one`.
+/// Counts a failure and returns the number of failures; one is forgotten every `forget_one`.
 pub(super) async fn count_failure(
     conn: &mut PgConnection,
     lane: &Lane,

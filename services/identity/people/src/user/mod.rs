@@ -1,4 +1,4 @@
-//! Users, who can sign in. Their changes and their end are in `account`, which is not of this crate.
+//! Users, who can sign in. Their changes and their end are in `account`, which is not part of this crate.
 
 mod email;
 mod error;

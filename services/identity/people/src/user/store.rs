@@ -41,7 +41,7 @@ pub async fn lock(conn: &mut PgConnection, id: UserId) -> sqlx::Result<Option<Us
     .await
 }
 
-/// What sign-in needs of a user.
+/// The fields of a user that sign-in needs.
 #[derive(Debug)]
 pub struct Account {
     pub id: UserId,
@@ -173,7 +173,7 @@ pub async fn delete(conn: &mut PgConnection, id: UserId) -> sqlx::Result<()> {
     sqlx::query!("delete from users where id = $1", id as UserId).execute(conn).await.map(drop)
 }
 
-/// Lets one transaction at a time change who is an administrator. Held until the transaction ends.
+/// Serializes transactions that change who is an administrator. Held until the transaction ends.
 pub async fn lock_admins(conn: &mut PgConnection) -> sqlx::Result<()> {
     sqlx::query!("select pg_advisory_xact_lock(hashtextextended(current_schema() || ' administrators', 0))")
         .execute(conn)

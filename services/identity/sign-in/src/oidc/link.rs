@@ -60,7 +60,7 @@ pub(super) async fn link(
     Ok(())
 }
 
-/// Removes an account of the caller, who can sign in without it.
+/// Removes an account of the caller, who must be able to sign in without it.
 pub(super) async fn unlink(
     methods: &SignInMethods,
     recent: RecentSignIn,

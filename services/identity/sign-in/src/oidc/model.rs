@@ -59,15 +59,15 @@ pub(super) struct AccountLink {
     pub(super) url: String,
 }
 
-/// Returns whether a browser may be sent to this path after the sign-in: it leads to the same origin, whatever program reads
-/// it.
+/// Returns whether a browser may be redirected to this path after the sign-in: it must lead to the same
+/// origin in every interpretation.
 pub(super) fn is_own_path(path: &str) -> bool {
     let rest = path.strip_prefix('/');
     let visible = path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
     visible && path.len() <= 500 && rest.is_some_and(|rest| !rest.starts_with('/'))
 }
 
-/// The path with a parameter that says why the sign-in failed.
+/// Returns the path with a parameter that contains the reason of a failed sign-in.
 pub(super) fn with_error(path: &str, slug: &str) -> String {
     let (path, fragment) = path.split_once('#').map_or((path, None), |(path, rest)| (path, Some(rest)));
     let separator = if path.contains('?') { '&' } else { '?' };

@@ -57,18 +57,18 @@ pub(super) async fn sign_in(
     Ok(opened)
 }
 
-/// Returns the user that the person is from now on.
+/// Returns the user for the person at the first sign-in.
 async fn first_sign_in(
     hasher: &Hasher,
     tx: &mut PgConnection,
     provider: &Provider,
     person: &Person,
 ) -> Result<UserId, Problem> {
-    // an address that is not verified does not prove whose account it is
+    // an unverified address does not prove whose account it is
     let email = &api::email::canonical(person.email.as_deref().ok_or(Error::NoAccount)?);
     user::check_email("/email", email)?;
     if let Some(account) = user::find_account(tx, email).await? {
-        // whoever can receive mail there would take the account over, if the provider is wrong
+        // if the provider is wrong, whoever receives mail at the address could take over the account
         return if provider.config.link_verified_email {
             Ok(account.id)
         } else {
@@ -79,7 +79,7 @@ async fn first_sign_in(
         return Err(Error::NoAccount.into());
     }
     let name = person.name.as_deref().filter(|name| tenant::check_name("/name", name).is_ok());
-    // a random password, which is not kept; an administrator can set one
+    // a random password that is not stored; an administrator can set one
     let mut password = [0; 32];
     aws_lc_rs::rand::fill(&mut password).map_err(Problem::internal)?;
     let hash = hasher.permit().await?.hash(STANDARD.encode(password).into()).await?;
@@ -87,8 +87,8 @@ async fn first_sign_in(
     Ok(user::insert(tx, email, name, false, &hash, false).await?.ok_or(user::Error::EmailTaken)?.id)
 }
 
-/// Adds the memberships of the provider's rules that the user does not have. Roles that the user has stay, and members that
-/// were removed do not return.
+/// Adds the memberships of the provider's rules that the user does not have. Existing roles stay, and removed
+/// members are not added again.
 async fn add_memberships(
     tx: &mut PgConnection,
     provider: &Provider,

@@ -20,7 +20,7 @@ pub(super) async fn find(
     .await
 }
 
-/// Links an account to a user, unless it is linked. Returns whose it is.
+/// Links an account to a user, unless it is linked. Returns the user to whom it is linked.
 pub(super) async fn put(
     conn: &mut PgConnection,
     issuer: &str,

@@ -76,7 +76,7 @@ pub(super) async fn rename(
     Ok(renamed.ok_or(Error::ChangedMeanwhile)?)
 }
 
-/// Deletes a passkey of the caller, who can sign in without it.
+/// Deletes a passkey of the caller, who must be able to sign in without it.
 pub(super) async fn delete(
     methods: &SignInMethods,
     recent: RecentSignIn,

@@ -1,10 +1,10 @@
-//! Passkeys (WebAuthn): keys of a device or a password manager with which users sign in without a password, or that take the
-//! place of a code after it.
+//! Passkeys (WebAuthn): keys of a device or a password manager with which users sign in without a password,
+//! or after it instead of a code.
 //!
-//! A ceremony has two requests. The first stores a challenge, the second the browser's answer to it uses the challenge
-//! up: each challenge is valid once, for five minutes, and for a registration only in the session that began it.
-//! Passkeys are discoverable and verify their user (a PIN, a finger), so a sign-in needs neither an e-mail address nor
-//! a second factor.
+//! A ceremony has two requests. The first stores a challenge, the second sends the browser's answer to it and
+//! invalidates the challenge: each challenge is valid once, for five minutes, and for a registration only in
+//! the session that began it. Passkeys are discoverable and verify their user (a PIN, a finger), so a sign-in
+//! needs neither an e-mail address nor a second factor.
 
 mod changes;
 mod config;

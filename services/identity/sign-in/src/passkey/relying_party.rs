@@ -1,4 +1,4 @@
-//! The two ceremonies, as the specification (WebAuthn level 3) has them, by webauthn-rs.
+//! The two ceremonies of the specification (WebAuthn level 3), by webauthn-rs.
 
 use std::time::Duration;
 
@@ -51,10 +51,10 @@ impl RelyingParty {
         Ok(Self { webauthn: builder.build()? })
     }
 
-    /// Begins the registration of a passkey that is none of `known`.
+    /// Begins the registration of a passkey other than the `known` ones.
     ///
     /// # Errors
-    /// If no random numbers are to be had.
+    /// If no random numbers are available.
     pub(super) fn begin_registration(
         &self,
         user: &User,
@@ -64,7 +64,7 @@ impl RelyingParty {
         let (response, state) =
             self.webauthn.start_passkey_registration(user.id.uuid(), &user.email, name, Some(known))?;
         let mut options = serde_json::to_value(&response.public_key)?;
-        // sign-in without an e-mail address needs a credential that the authenticator finds by itself
+        // sign-in without an e-mail address needs a discoverable credential
         options["authenticatorSelection"]["residentKey"] = json!("required");
         options["authenticatorSelection"]["requireResidentKey"] = json!(true);
         let hash = Sha256::digest(&response.public_key.challenge).to_vec();
@@ -87,7 +87,7 @@ impl RelyingParty {
     /// Begins a sign-in with any passkey that the authenticator has for the platform.
     ///
     /// # Errors
-    /// If no random numbers are to be had.
+    /// If no random numbers are available.
     pub(super) fn begin_sign_in(&self) -> anyhow::Result<Challenge> {
         let (response, state) = self.webauthn.start_discoverable_authentication()?;
         let options = serde_json::to_value(&response.public_key)?;
@@ -95,8 +95,9 @@ impl RelyingParty {
         Ok(Challenge { options, state: serde_json::to_value(&state)?, hash })
     }
 
-    /// Checks that the passkey has signed the challenge, on a page of the platform, for a user whom it has verified; and
-    /// that its signature counter has increased, if it has one. Returns whether the passkey has changed by that.
+    /// Checks that the passkey has signed the challenge, on a page of the platform, for a user whom it has
+    /// verified; and that its signature counter has increased, if it has one. Returns whether this has
+    /// changed the passkey.
     ///
     /// # Errors
     /// If one of these is not so.
@@ -117,12 +118,12 @@ fn is_below(domain: &str, rp_id: &str) -> bool {
     domain.strip_suffix(rp_id).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
-/// Returns the user whom an assertion names. An authenticator has the id from the registration.
+/// Returns the user whose id is in an assertion. The authenticator got the id at the registration.
 pub(super) fn user_of(assertion: &PublicKeyCredential) -> Option<UserId> {
     Uuid::from_slice(assertion.get_user_unique_id()?).ok().map(UserId::from_uuid)
 }
 
-/// Returns the SHA-256 of the challenge that a client says it has answered.
+/// Returns the SHA-256 of the challenge that a client claims to have answered.
 pub(super) fn answered(client_data: &[u8]) -> Option<Vec<u8>> {
     #[derive(Deserialize)]
     struct ClientData {

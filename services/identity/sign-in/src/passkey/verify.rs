@@ -46,7 +46,7 @@ pub(super) async fn verify(
     let changed = match relying_party.finish_sign_in(assertion, kept, &mut passkey) {
         Ok(changed) => changed,
         Err(error) => {
-            // a counter that does not increase is a sign of a copied passkey
+            // a counter that does not increase indicates a copied passkey
             tracing::warn!(user.id = %user, passkey.id = %stored.id, error = format!("{error:#}"), "passkey refused");
             return Ok(None);
         }
@@ -55,7 +55,7 @@ pub(super) async fn verify(
     Ok(Some(user))
 }
 
-/// Checks a passkey in place of a code, of a user who has given the right password.
+/// Checks a passkey instead of a code, after the user has given the right password.
 ///
 /// # Errors
 /// If passkeys are not configured.

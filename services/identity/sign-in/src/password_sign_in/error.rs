@@ -4,7 +4,7 @@ use api::{Problem, ProblemType};
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
-    /// Also for an unknown e-mail address: both look alike.
+    /// Also for an unknown e-mail address, so that both get the same response.
     #[error("wrong e-mail address or password")]
     WrongCredentials,
     #[error("a second factor is required")]

@@ -30,7 +30,7 @@ pub struct SignInAttempt {
     expires_at: i64,
 }
 
-/// Who wants to link an account, and in which session. Part of the encrypted cookie of the browser that began it.
+/// The user who links an account, and the session. Part of the encrypted cookie of the browser that began it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkIntent {
     pub user: UserId,
@@ -46,7 +46,7 @@ impl LinkIntent {
 
 impl SignInAttempt {
     /// # Errors
-    /// If no random numbers are to be had.
+    /// If no random numbers are available.
     pub fn begin(provider: &str, return_to: &str, now: Timestamp) -> Result<Self, Problem> {
         Ok(Self {
             provider: provider.to_owned(),

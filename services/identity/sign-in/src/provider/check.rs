@@ -1,4 +1,4 @@
-//! Logs providers that do not work, before somebody tries to sign in.
+//! Logs unusable providers before somebody tries to sign in.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use service::Round;
 
 use super::Providers;
 
-/// Logs an error for each provider that does not work.
+/// Logs an error for each unusable provider.
 pub async fn check(providers: Arc<Providers>) -> anyhow::Result<Round> {
     for (provider, error) in providers.unusable().await {
         tracing::error!(provider, error = format!("{error:#}"), "nobody can sign in with the provider");

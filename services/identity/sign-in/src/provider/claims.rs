@@ -32,8 +32,7 @@ pub(super) fn fits(claims: &Claims, rule: &ClaimRule) -> bool {
     }
 }
 
-/// Returns the e-mail address, if it belongs to the person according to the provider, or to the configuration of the
-/// provider.
+/// Returns the e-mail address, if the provider, or its configuration, confirms that it belongs to the person.
 pub(super) fn email(claims: &Claims, names: &OidcClaims) -> Option<String> {
     let address = find(claims, &names.email).and_then(Value::as_str)?;
     let said = find(claims, &names.email_verified).and_then(truth);

@@ -19,13 +19,13 @@ use super::{
 };
 
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a provider's description is used.
+/// How long a provider's discovery document is cached.
 const DESCRIBED_FOR: Duration = Duration::from_secs(3600);
 
 /// All configured providers.
 pub struct Providers {
     providers: Vec<Provider>,
-    /// Where browsers reach the platform. Set if there are providers.
+    /// URL at which browsers reach the platform. Set if there are providers.
     public_url: Option<Url>,
 }
 
@@ -89,7 +89,7 @@ impl Description {
     }
 }
 
-/// How the platform proves to a provider which client it is.
+/// Client authentication methods of the platform at a provider.
 const SECRET_METHODS: [&str; 2] = ["client_secret_basic", "client_secret_post"];
 
 #[derive(Deserialize)]
@@ -101,7 +101,8 @@ struct Tokens {
 
 impl Providers {
     /// # Errors
-    /// If there are providers and no public URL, two have the same id, or one would let anybody in as anybody.
+    /// If there are providers and no public URL, two have the same id, or one would let its users sign in as
+    /// anyone.
     pub fn new(
         configured: &[OidcProvider],
         public_url: Option<&Url>,
@@ -158,7 +159,7 @@ impl Providers {
         self.iter().any(|provider| issuer::has_accounts_of(provider, issuer))
     }
 
-    /// Returns why nobody can sign in with some of the providers, by their ids.
+    /// Returns the unusable providers by id, with the reason.
     pub async fn unusable(&self) -> Vec<(&str, anyhow::Error)> {
         let mut found = Vec::new();
         for provider in &self.providers {
@@ -211,7 +212,8 @@ impl Provider {
         Ok(url)
     }
 
-    /// Exchanges the code of the provider's response for who signed in. `issuer` is the response's parameter `iss`.
+    /// Exchanges the code of the provider's response for the signed-in person. `issuer` is the response's
+    /// parameter `iss`.
     ///
     /// # Errors
     /// If the provider does not answer, refuses the code, or its ID token is not valid for this sign-in.
@@ -289,7 +291,7 @@ impl Provider {
             ("redirect_uri", self.redirect_url.as_str()),
             ("code_verifier", &attempt.code_verifier),
         ];
-        // RFC 6749: Basic is what every provider supports, unless it says otherwise
+        // RFC 6749: every provider supports Basic, unless its metadata excludes it
         let methods = description.token_endpoint_auth_methods_supported.as_ref();
         let basic = methods.is_none_or(|methods| methods.iter().any(|one| one == "client_secret_basic"));
         let request = self.http.post(description.token_endpoint.clone()).timeout(TIMEOUT);

@@ -64,8 +64,8 @@ impl Default for OidcClaims {
     }
 }
 
-/// When the e-mail address of a provider proves whose account it is. With anything but `claim`, a person becomes whoever the
-/// provider says: the provider's administrators, not its users, have to decide about addresses.
+/// When an e-mail address from a provider identifies an account. With any value except `claim`, the provider
+/// decides who a person is, so its administrators, not its users, must control the addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EmailTrust {

@@ -1,5 +1,6 @@
-//! Which issuers a provider's ID tokens may name, and its accounts have. For most providers it is one. Entra ID describes itself,
-//! for people of several directories, as `https://login.microsoftonline.com/{tenantid}/v2.0`, and each token names its own.
+//! The issuers that a provider's ID tokens and accounts may have. Most providers have one. For several
+//! directories, the discovery document of Entra ID has the issuer
+//! `https://login.microsoftonline.com/{tenantid}/v2.0`, and each token has the issuer of its directory.
 
 use anyhow::ensure;
 use serde_json::Value;
@@ -8,16 +9,16 @@ use super::claims::Claims;
 use super::config::OidcProvider;
 
 const DIRECTORY: &str = "{tenantid}";
-/// In place of a directory: people of all.
+/// Values in place of a directory that stand for all directories.
 const ALL: [&str; 2] = ["organizations", "common"];
 const GOOGLE: [&str; 2] = ["https://accounts.google.com", "accounts.google.com"];
 
-/// Returns below which URL the provider's description is.
+/// Returns the URL below which the provider's discovery document is.
 pub(super) fn base_url(issuer: &str) -> String {
     issuer.trim_end_matches('/').replace(DIRECTORY, ALL[0])
 }
 
-/// Whether a provider with this configured issuer may describe itself so.
+/// Whether the discovery document of a provider with this configured issuer may have this issuer.
 pub(super) fn may_be_described_as(issuer: &str, described: &str) -> bool {
     let is = |issuer: &str| issuer.trim_end_matches('/') == described.trim_end_matches('/');
     is(issuer) || template(issuer).is_some_and(|template| is(&template))
@@ -61,7 +62,7 @@ fn may_sign_in(config: &OidcProvider, directory: &str) -> bool {
     config.tenant_ids.is_empty() || config.tenant_ids.iter().any(|one| one.eq_ignore_ascii_case(directory))
 }
 
-/// The issuer with a place for the directory, if it is not that of one directory.
+/// The issuer with a placeholder for the directory, if it is not that of one directory.
 fn template(issuer: &str) -> Option<String> {
     if issuer.contains(DIRECTORY) {
         return Some(issuer.to_owned());

@@ -1,4 +1,4 @@
-//! OpenID providers: authorization code with PKCE (S256), state and nonce, and what their tokens say about a person.
+//! OpenID providers: authorization code with PKCE (S256), state and nonce, and the claims of their tokens.
 //!
 //! The state of a sign-in between its two requests is in an encrypted cookie of the browser that began it: no other
 //! browser can complete it.

@@ -1,4 +1,4 @@
-//! Who signed in, and to which tenants they belong by the configured rules.
+//! The person who signed in, and their tenants by the configured rules.
 
 use auth::Role;
 use ids::TenantId;
@@ -12,7 +12,7 @@ use super::config::{ClaimRule, MembershipRule, OidcClaims};
 pub struct Person {
     pub issuer: String,
     pub subject: String,
-    /// Only if it belongs to them: otherwise an address proves nothing.
+    /// Only if the person is known to own it: otherwise an address proves nothing.
     pub email: Option<String>,
     pub name: Option<String>,
     claims: Claims,

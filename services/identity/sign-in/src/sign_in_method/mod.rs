@@ -13,10 +13,10 @@ use crate::provider::Providers;
 
 pub use store::lock;
 
-/// What a user has to sign in with.
+/// The sign-in methods of a user.
 #[derive(Debug, Clone)]
 struct Methods {
-    /// Whether the user knows the password. That of a user whom a provider's sign-in has created is random.
+    /// Whether the user knows the password. The password of a user created by a provider's sign-in is random.
     has_password: bool,
     passkeys: i64,
     /// Issuers of the accounts at providers.
@@ -39,8 +39,8 @@ pub struct SignInMethods {
 }
 
 impl SignInMethods {
-    /// Checks that the user has a sign-in method, after one has been removed in the transaction. It must be in the scope of the
-    /// user, and hold [`lock`].
+    /// Checks that the user still has a sign-in method after one was removed in the transaction, which must
+    /// be in the scope of the user and hold [`lock`].
     ///
     /// # Errors
     /// If none is left.

@@ -5,7 +5,7 @@ use sqlx::PgConnection;
 
 use super::Methods;
 
-/// Lets one transaction at a time change the sign-in methods of a user. Held until the transaction ends.
+/// Serializes transactions that change the sign-in methods of a user. Held until the transaction ends.
 pub async fn lock(conn: &mut PgConnection, user: UserId) -> sqlx::Result<()> {
     sqlx::query!(
         "select pg_advisory_xact_lock(hashtextextended(current_schema() || ' sign-in ways ' || $1::uuid::text, 0))",

@@ -31,7 +31,8 @@ pub struct SecondFactors {
 }
 
 impl SecondFactors {
-    /// Checks the code of a user who has given the right password. A right code is used up, whatever comes of the sign-in.
+    /// Checks the code of a user who has given the right password. A correct code is used up, regardless of
+    /// the result of the sign-in.
     ///
     /// # Errors
     /// If the stored secret cannot be decrypted.
@@ -47,7 +48,7 @@ impl SecondFactors {
         Ok(if right { SecondFactor::Passed } else { SecondFactor::Wrong })
     }
 
-    /// Uses a code of the app or a recovery code up. Returns whether it is right.
+    /// Uses up a code of the app or a recovery code. Returns whether it is correct.
     pub(super) async fn use_code(
         &self,
         tx: &mut PgConnection,
@@ -63,7 +64,7 @@ impl SecondFactors {
     }
 }
 
-/// What a secret is encrypted with besides the key, so that it belongs to its user alone.
+/// The context of the encryption, which binds a secret to its user.
 pub(super) fn context(user: UserId) -> String {
     format!("totp {user}")
 }

@@ -154,7 +154,7 @@ async fn reset_totp(
     .await
 }
 
-/// Codes are limited as passwords are.
+/// Attempts at codes are limited like those at passwords.
 async fn begin(throttle: &Throttle, client: ClientAddress, user: UserId) -> Result<Attempt, Problem> {
     let mut tx = throttle.db.platform().await?;
     let email = user::find(&mut tx, user).await?.ok_or(user::Error::Deleted)?.email;

@@ -80,7 +80,8 @@ pub(super) fn recovery_code(bytes: [u8; 10]) -> String {
     format!("{}-{}-{}-{}", &text[..4], &text[4..8], &text[8..12], &text[12..])
 }
 
-/// Returns the hash of a recovery code, whatever the case and separators; none if the text is no such code.
+/// Returns the hash of a recovery code, ignoring case and separators; none if the text is not a recovery
+/// code.
 pub(super) fn recovery_hash(code: &str) -> Option<Vec<u8>> {
     let text: String = code.chars().filter(|c| !matches!(c, '-' | ' ')).collect::<String>().to_uppercase();
     let bytes = BASE32_NOPAD.decode(text.as_bytes()).ok().filter(|bytes| bytes.len() == 10)?;

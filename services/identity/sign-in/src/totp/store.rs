@@ -35,7 +35,8 @@ pub(super) async fn find(conn: &mut PgConnection, user: UserId) -> sqlx::Result<
     }))
 }
 
-/// Stores a factor that is not confirmed yet, in place of another such one. Returns false if the user has one that is.
+/// Stores a factor that is not confirmed yet, in place of another such one. Returns false if the user has a
+/// confirmed one.
 pub(super) async fn put(conn: &mut PgConnection, user: UserId, secret: &Encrypted) -> sqlx::Result<bool> {
     sqlx::query!(
         "insert into totp_factors as f (user_id, wrapped_by, secret) values ($1, $2, $3)
