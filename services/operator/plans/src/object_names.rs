@@ -2,8 +2,8 @@
 
 use sha2::{Digest as _, Sha256};
 
-/// The service account of pods in the namespaces of tenants and units. It has no rights and no token. The namespace's
-/// `default` would not do: the cluster's controllers create it, at some time after the namespace.
+/// The service account of pods in the namespaces of tenants and units. It has no rights and no token. The
+/// namespace's `default` is not suitable: the cluster's controllers create it some time after the namespace.
 pub const SERVICE_ACCOUNT: &str = "atelier";
 
 /// The object's name for an id: `inst_<32 hex>` and `inst-<32 hex>` are `inst-<32 hex>`; any other text is

@@ -11,8 +11,8 @@ use serde::Deserialize;
 pub struct PlatformCode {
     /// RuntimeClass of instances whose entry in the catalogue names none; the cluster's default runtime if absent.
     pub runtime_class: Option<String>,
-    /// Whether the users in the containers are mapped to others of the node (`hostUsers: false`). The runtime, and the file
-    /// systems of the volumes, must be able to.
+    /// Whether the users in the containers are mapped to others of the node (`hostUsers: false`). The
+    /// runtime, and the file systems of the volumes, must support this.
     pub user_namespace: bool,
 }
 
@@ -25,8 +25,8 @@ pub struct TenantCode {
     /// Whether such instances may run in the cluster's default runtime if `runtime_class` is absent. Otherwise they do not
     /// start.
     pub accept_default_runtime: bool,
-    /// Whether the users in the containers are mapped to others of the node (`hostUsers: false`). The runtime, and the file
-    /// systems of the volumes, must be able to.
+    /// Whether the users in the containers are mapped to others of the node (`hostUsers: false`). The
+    /// runtime, and the file systems of the volumes, must support this.
     pub user_namespace: bool,
 }
 
@@ -36,11 +36,12 @@ pub struct TenantCode {
 pub struct Settings {
     /// Image of placeholder pods.
     pub pause_image: String,
-    /// Seconds within which a pod must be bound to the place that was freed for it. Then the unit is no longer called
-    /// held, and the place is given up if it is another's. Longer than a scheduler waits between two attempts (10 s).
+    /// Seconds within which a pod must be bound to the place that was freed for it. After that the unit no
+    /// longer counts as held, and the place is given up if another pod has taken it. Longer than a scheduler
+    /// waits between two attempts (10 s).
     pub hand_off_seconds: u64,
-    /// Seconds within which a scheduler that runs has read the cluster again after it could not reach the API server.
-    /// client-go waits for up to 30 s between two attempts.
+    /// Seconds within which a running scheduler has read the cluster again after it could not reach the API
+    /// server. client-go waits for up to 30 s between two attempts.
     pub scheduler_return_seconds: u64,
     /// Seconds after which a node that is not ready counts as lost. Kubelets report every 10 s.
     pub node_lost_seconds: u64,
@@ -126,7 +127,7 @@ impl Settings {
         Duration::from_secs(self.hand_off_seconds)
     }
 
-    /// Time within which a scheduler that runs follows the cluster again.
+    /// Time within which a running scheduler follows the cluster again.
     #[must_use]
     pub const fn scheduler_return(&self) -> Duration {
         Duration::from_secs(self.scheduler_return_seconds)

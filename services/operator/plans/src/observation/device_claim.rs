@@ -79,14 +79,14 @@ impl ObservedDeviceClaim {
         })
     }
 
-    /// A reference to this very claim.
+    /// A reference to exactly this claim.
     #[must_use]
     pub fn reference(&self) -> ClaimRef {
         ClaimRef { namespace: self.namespace.clone(), name: self.name.clone(), uid: self.uid.clone() }
     }
 }
 
-/// A reference to one claim on devices, and to no later one of the same name.
+/// A reference to one claim on devices, and not to a later one of the same name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimRef {
     /// Namespace.

@@ -5,12 +5,12 @@ use k8s_openapi::api::core::v1::Pod;
 
 use super::{LABEL_ATTEMPT, PodRef, StatusReason, pod};
 
-/// Progress of a pod that ends by itself.
+/// Progress of a pod that runs to completion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DownloadStage {
-    /// Waits for a node; what the scheduler says, if anything.
+    /// Waits for a node; the scheduler's message, if any.
     Unscheduled(Option<String>),
-    /// On a node, its container does not run yet; what the node says, if anything.
+    /// On a node, its container does not run yet; the node's reason, if any.
     Starting(Option<StatusReason>),
     /// Its container runs.
     Running,
@@ -37,7 +37,7 @@ pub struct ObservedDownload {
     pub uid: String,
     /// Resource version.
     pub version: String,
-    /// How far it is.
+    /// Its progress.
     pub stage: DownloadStage,
     /// It has a deletion timestamp.
     pub deleting: bool,
@@ -64,7 +64,7 @@ impl ObservedDownload {
         })
     }
 
-    /// A reference to this very pod.
+    /// A reference to exactly this pod.
     #[must_use]
     pub fn reference(&self) -> PodRef {
         let (namespace, name) = (self.namespace.clone(), self.name.clone());

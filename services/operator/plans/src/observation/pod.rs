@@ -86,7 +86,7 @@ pub struct ObservedPod {
     pub version: String,
     /// Name of the unit it belongs to.
     pub unit: String,
-    /// What it is for.
+    /// Its role.
     pub role: Role,
     /// Name of the instance; empty for a placeholder.
     pub instance: String,
@@ -210,7 +210,7 @@ impl ObservedPod {
         })
     }
 
-    /// Nothing of it runs or will run: its place is free.
+    /// Whether it has ended and will not run again: its place is free.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.phase == Phase::Ended
@@ -230,29 +230,29 @@ impl ObservedPod {
         self.role.uses_place() && self.node.is_none() && self.required_node.is_some() && !self.deleting
     }
 
-    /// A reference to this very pod.
+    /// A reference to exactly this pod.
     #[must_use]
     pub fn reference(&self) -> PodRef {
         let (namespace, name) = (self.namespace.clone(), self.name.clone());
         PodRef { namespace, name, uid: Some(self.uid.clone()), version: None }
     }
 
-    /// A reference to this very pod as long as it is as observed.
+    /// A reference to exactly this pod, in the observed version.
     #[must_use]
     pub fn reference_as_observed(&self) -> PodRef {
         PodRef { version: Some(self.version.clone()), ..self.reference() }
     }
 }
 
-/// A reference to a pod. With `uid`, to this very pod and to no later one of the same name; with `version`, only to that
-/// version of it.
+/// A reference to a pod. With `uid`, to exactly this pod and not to a later one of the same name; with
+/// `version`, only to that version of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodRef {
     /// Namespace.
     pub namespace: String,
     /// Name.
     pub name: String,
-    /// UID, if it must be this very pod.
+    /// UID, if it must be exactly this pod.
     pub uid: Option<String>,
     /// Resource version, if the pod must not have changed since.
     pub version: Option<String>,
@@ -294,7 +294,7 @@ fn exit(container: &ContainerStatus) -> Option<ContainerExit> {
     let last = container.last_state.as_ref().and_then(|state| state.terminated.as_ref());
     current.or(last).map(|ended| {
         let reason = ended.reason.clone().unwrap_or_default();
-        // the kubelet and the runtime have lost sight of the container: the time is when they noticed
+        // the kubelet and the runtime have lost track of the container: the time is that of their detection
         let lost = matches!(reason.as_str(), "ContainerStatusUnknown" | "Unknown");
         let at = ended.finished_at.as_ref().map(|time| time.0).filter(|_| !lost);
         ContainerExit { code: ended.exit_code, reason, at }

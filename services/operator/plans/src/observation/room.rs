@@ -1,5 +1,5 @@
-//! Whether a pod fits on a node beside the pods that are there, by the rules of the scheduler that concern units:
-//! cordon, taints, labels and resources.
+//! Whether a pod fits on a node in addition to the existing pods, by the rules of the scheduler that concern
+//! units: cordon, taints, labels and resources.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ pub const NOT_READY: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernet
 /// Thousandths of each resource, by its name.
 type Amounts = BTreeMap<String, i128>;
 
-/// Why `wanted` does not fit on `node` beside `others`, for people; `None` if it does.
+/// Returns why `wanted` does not fit on `node` in addition to `others`, as a message; `None` if it fits.
 #[must_use]
 pub fn why_no_room<'a>(
     node: &Node,
@@ -24,7 +24,7 @@ pub fn why_no_room<'a>(
         return Some("it is cordoned".to_owned());
     }
     let tolerations = wanted.tolerations.as_deref().unwrap_or_default();
-    // how long a node may be not ready is decided elsewhere
+    // other code decides how long a node may be not ready
     let taints = spec.taints.iter().flatten().filter(|taint| !NOT_READY.contains(&taint.key.as_str()));
     let taint = taints.into_iter().find(|taint| repels(taint, tolerations));
     if let Some(taint) = taint {
@@ -43,7 +43,7 @@ pub fn why_no_room<'a>(
         }
     }
     let wanted = requests(wanted);
-    // what a node does not have at all is not used by others: its device plugin may be starting
+    // a resource that the node does not have at all is not used by others: its device plugin may be starting
     let missing = wanted.iter().filter(|(resource, amount)| {
         let has = |amounts: &Amounts| amounts.get(*resource).copied().unwrap_or(0);
         has(&free) < **amount && has(&all) > 0

@@ -1,7 +1,8 @@
 //! The downloads of a storage: a pod for each attempt, and its result.
 //!
-//! The pod mounts the volume, runs `atelier-fetch`, and ends. Its end is first recorded in the status; then it is deleted. A
-//! failed attempt is not repeated here: whoever asked for the file asks for another attempt, with a fresh address.
+//! The pod mounts the volume, runs `atelier-fetch`, and ends. Its end is first recorded in the status; then
+//! it is deleted. A failed attempt is not repeated here: the client requests another attempt, with a fresh
+//! address.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +23,7 @@ use crate::observation::{DownloadStage, LABEL_ATTEMPT, ObservedDownload, StatusR
 use crate::settings::Settings;
 use crate::unit::pods::{confined, only, pod_security};
 
-/// Where the volume is in the pod, which is also the working directory.
+/// Mount path of the volume in the pod, which is also the working directory.
 const MOUNT: &str = "/volume";
 /// Longest message in a status, in characters.
 const MESSAGE_MAX: usize = 300;
@@ -137,7 +138,8 @@ const fn explain(failure: DownloadFailure) -> (DownloadReason, &'static str) {
     }
 }
 
-/// The pod of an attempt. Its name belongs to the attempt, so that a repeated creation makes no second one.
+/// The pod of an attempt. Its name is derived from the attempt, so that a repeated creation makes no second
+/// pod.
 fn pod(storage: &GpuStorage, download: &Download, node: Option<&str>, settings: &Settings) -> Pod {
     let labels = [
         ("app.kubernetes.io/managed-by", names::MANAGER_OPERATOR),
@@ -175,7 +177,7 @@ fn pod(storage: &GpuStorage, download: &Download, node: Option<&str>, settings: 
     let container = Container {
         name: names::CONTAINER.to_owned(),
         image: Some(settings.fetch_image.clone()),
-        // one word each: a path may begin with a dash. `$(NAME)` in a path is text and no reference
+        // one word each: a path may begin with a dash. `$(NAME)` in a path is not expanded
         args: Some(arguments.map(|(name, value)| format!("{name}={}", value.replace('$', "$$"))).to_vec()),
         env: Some(vec![EnvVar {
             name: "ATELIER_DOWNLOAD_URL".to_owned(),
@@ -203,7 +205,7 @@ fn pod(storage: &GpuStorage, download: &Download, node: Option<&str>, settings: 
         }]),
         ..Container::default()
     };
-    // a volume of one node is where the instance that uses it is
+    // a volume of one node must be mounted where its instance runs
     let node = node.filter(|_| storage.spec.access_mode == AccessMode::ReadWriteOnce);
     let spec = PodSpec {
         containers: vec![container],
@@ -218,7 +220,7 @@ fn pod(storage: &GpuStorage, download: &Download, node: Option<&str>, settings: 
         restart_policy: Some("Never".to_owned()),
         active_deadline_seconds: Some(settings.fetch_seconds),
         termination_grace_period_seconds: Some(1),
-        // takes no place from anybody
+        // preempts no other pod
         priority_class_name: Some(names::CLASS_PLACEHOLDER.to_owned()),
         preemption_policy: Some("Never".to_owned()),
         affinity: node.map(only),

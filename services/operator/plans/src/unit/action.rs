@@ -19,8 +19,8 @@ pub struct Plan {
     pub log_source: Option<LogSource>,
     /// Writes that require the status to be stored.
     pub after_status: Vec<Action>,
-    /// A node on which the unit's place may be another's: whether the unit still fits there is to be checked, then
-    /// planned again.
+    /// A node on which another pod may have taken the unit's place: check whether the unit still fits there,
+    /// then plan again.
     pub check_place: Option<String>,
     /// Time after which to reconcile again even if nothing changes.
     pub requeue_after: Option<Duration>,
@@ -59,7 +59,7 @@ pub enum Action {
     ReserveClaim(ClaimRef),
     /// Remove that reservation.
     UnreserveClaim(ClaimRef),
-    /// Delete this very claim.
+    /// Delete exactly this claim.
     DeleteClaim(ClaimRef),
     /// Mirror a storage's volume into the unit's namespace.
     CreateMirror {
@@ -88,7 +88,7 @@ pub enum Action {
         /// The claim on its devices, which is reserved for the pod first.
         claim: Option<ClaimRef>,
     },
-    /// Delete this very pod.
+    /// Delete exactly this pod.
     DeletePod {
         /// The pod.
         pod: PodRef,

@@ -1,10 +1,10 @@
-//! Which attempt of which instance an object is about.
+//! The attempt of an instance that an object belongs to.
 
 use crds::{Instance, InstanceStatus, LastFailure, Run};
 
 use crate::observation::ObservedPod;
 
-/// An attempt of an instance. Two objects are about the same start if their attempts are equal.
+/// An attempt of an instance. Two objects belong to the same start if their attempts are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attempt<'a> {
     instance: &'a str,

@@ -43,7 +43,7 @@ impl<'a> Planner<'a> {
     /// Whether the devices of a pod stay with the unit when the pod disappears.
     ///
     /// # Errors
-    /// Why no pod can use these devices after this one.
+    /// Why no later pod can use these devices.
     pub(super) fn devices_are_reserved(&self, pod: &ObservedPod) -> Result<bool, String> {
         let Some(name) = &pod.claim else { return Ok(true) };
         let Some(claim) = self.claim_of(pod) else {
@@ -149,14 +149,14 @@ impl<'a> Planner<'a> {
                 releases.push(Action::UnreserveClaim(claim.reference()));
             }
         }
-        // first of all: what is to be created may wait for these claims to disappear
+        // first of all: objects to create may wait for these claims to disappear
         self.plan.before_status.splice(0..0, releases);
     }
 
     /// Names of the claims of pods that stay or are about to be created.
     fn needed_claims(&self) -> BTreeSet<String> {
         let actions = || self.plan.before_status.iter().chain(&self.plan.after_status);
-        // one that waits may be bound before its deletion, which is refused then
+        // a waiting pod may be bound before its deletion, which is refused then
         let is_deleted = |pod: &ObservedPod| {
             actions().any(|action| {
                 matches!(action, Action::DeletePod { pod: deleted, grace: Some(0) }

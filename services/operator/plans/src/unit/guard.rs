@@ -1,9 +1,10 @@
 //! The part of a plan that keeps a place from the pods of others while it is handed over.
 //!
-//! A scheduler looks at the pods on a node first and at the nominations for it after that. Between the two, it may learn
-//! that the successor is bound, which ends its nomination: the successor is then in neither view. A guard is nominated for
-//! the same place and stays until the scheduler has certainly seen the binding. Only what the scheduler has seen protects
-//! the place: the predecessor stays until the scheduler has tried the successor and the guard.
+//! A scheduler reads the pods on a node first and the nominations for it after that. Between the two, it may
+//! learn that the successor is bound, which ends its nomination: the successor is then in neither list. A
+//! guard is nominated for the same place and stays until the scheduler has certainly seen the binding. Only
+//! what the scheduler has seen protects the place: the predecessor stays until the scheduler has tried the
+//! successor and the guard.
 
 use crds::names;
 
@@ -23,7 +24,7 @@ impl<'a> Planner<'a> {
             .find(|guard| guard.required_node.as_deref() == Some(node) && guard.template == template)
     }
 
-    /// Has a guard of the place on the node, which is being handed over.
+    /// Ensures a guard for the place on the node, which is being handed over.
     pub(super) fn guard_place(&mut self, node: &str) {
         if self.guarded_node.as_deref() == Some(node) {
             return;
@@ -39,8 +40,9 @@ impl<'a> Planner<'a> {
         self.plan.before_status.push(Action::Nominate { pod, node: node.to_owned() });
     }
 
-    /// Whether the successor can take over the place, and its predecessor leave it: the scheduler knows the successor and the
-    /// guard, and gives the place to no other pod. A scheduler that does not answer in time does not run: when it starts, it reads everything before it acts.
+    /// Whether the successor can take over the place, and its predecessor leave it: the scheduler knows the
+    /// successor and the guard, and gives the place to no other pod. A scheduler that does not answer in time
+    /// does not run; when it starts, it reads everything before it acts.
     pub(super) fn is_protected(&mut self, successor: &ObservedPod, node: &str) -> bool {
         self.guard_place(node);
         let Some(guard) = self.guard_of(node) else { return false };

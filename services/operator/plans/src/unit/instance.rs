@@ -61,14 +61,14 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// No instance is wanted: ends its pods and holds the place.
+    /// No instance is desired: ends its pods and holds the place.
     pub(super) fn plan_idle(&mut self) {
         // the successor protects the place before the predecessor is deleted
         self.hold_place(self.left_place().as_ref());
         self.end_instances(None);
     }
 
-    /// An instance is wanted.
+    /// An instance is desired.
     fn plan_instance(&mut self, wanted: &'a Instance) {
         if let Err(message) = pods::check(self.unit) {
             return self.fail(wanted, FailureReason::InvalidTemplate, &message, None);
@@ -86,7 +86,7 @@ impl<'a> Planner<'a> {
             self.ready = Some(Ready::new(reason, "an earlier pod of the unit is terminating"));
             return self.plan_idle();
         }
-        // pods that have ended are released while the next one starts; one of its name must go first
+        // ended pods are released while the next one starts; one of the same name must be deleted first
         self.end_instances(None);
         if let Some(earlier) = self.pod_of(wanted).filter(|pod| pod.node.is_none()) {
             let message = format!("an earlier pod of the unit is being removed: {}", earlier.name);
@@ -143,7 +143,7 @@ impl<'a> Planner<'a> {
         self.fail_after(wanted, since, FailureReason::NoPlace, NOT_BOUND, None);
     }
 
-    /// The pod is bound: nothing is left but its start.
+    /// The pod is bound: only its start is left.
     fn report_taken_over(&mut self) {
         self.held = Some(Held::yes(HeldReason::Claimed, ""));
         self.ready = Some(Ready::new(InstanceReason::Starting, NOT_READY_YET));
@@ -207,7 +207,8 @@ impl<'a> Planner<'a> {
         self.plan_progress(wanted, pod);
     }
 
-    /// The node of the instance's pod is down. One that was ready waits for it, for as long as it is wanted.
+    /// The node of the instance's pod is down. A pod that was ready waits for the node as long as it is
+    /// desired.
     fn wait_for_node(&mut self, wanted: &'a Instance, node: &str, was_ready: bool) {
         let message = format!("node {node} is not ready");
         self.held = Some(Held::no(HeldReason::NodeLost, message.clone()));

@@ -21,7 +21,7 @@ pub struct Isolation {
     pub overhead: BTreeMap<String, Quantity>,
 }
 
-/// Why code does not run here.
+/// Why code cannot run here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) reason: TenantCodeReason,
@@ -52,12 +52,12 @@ impl<'a> From<&'a Instance> for Wanted<'a> {
 const TENANT_CODE: Wanted<'static> = Wanted { trust: Trust::Tenant, runtime_class: None, root_inside: false };
 
 impl Planner<'_> {
-    /// How the instance is isolated on the node, or on any if none is given.
+    /// The isolation of the instance on the node, or on any if none is given.
     pub(super) fn isolation(&self, wanted: &Instance, node: Option<&str>) -> Result<Isolation, Refusal> {
         isolation(&wanted.into(), self.settings, &self.snapshot.runtime_classes, self.known_node(node))
     }
 
-    /// How code of tenants is isolated in the unit's place.
+    /// The isolation of code of tenants in the unit's place.
     pub(super) fn tenant_code(&self) -> Result<Isolation, Refusal> {
         let node = self.known_node(self.plan.status.node.as_deref());
         isolation(&TENANT_CODE, self.settings, &self.snapshot.runtime_classes, node)
@@ -85,7 +85,7 @@ fn isolation(
                            its operator names none, and does not accept the default one";
             return refused(TenantCodeReason::NoIsolatedRuntime, message.to_owned());
         }
-        // what the catalogue names may be no wall
+        // the runtime class of the catalogue may not isolate
         Trust::Tenant => (tenant.runtime_class.as_deref().or(wanted.runtime_class), tenant.user_namespace),
     };
     let user_namespace = user_namespace || wanted.root_inside;

@@ -10,7 +10,8 @@ use super::status;
 use crate::observation::ObservedMirror;
 
 impl Planner<'_> {
-    /// Creates the mirrors that the instance needs. Returns why its storages cannot be mounted yet, if so.
+    /// Creates the mirrors that the instance needs. Returns why its storages cannot be mounted yet; none if
+    /// they can.
     pub(super) fn create_missing_mirrors(&mut self, wanted: &Instance) -> Option<String> {
         if !self.unit.spec.claims_devices() {
             return None;

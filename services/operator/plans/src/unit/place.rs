@@ -13,17 +13,17 @@ use super::progress::is_not_admitted;
 use super::snapshot::PlaceCheck;
 use crate::observation::{ObservedDeviceClaim, ObservedPod, Phase, PodRef};
 
-/// How long the answer that a unit fits on its node is true enough to bind a pod there.
+/// Maximum age of a check that a unit fits on its node for a pod to be bound there.
 const ROOM_AGE: Duration = Duration::from_millis(300);
 
-/// Time after which it is checked again whether a unit fits that did not.
+/// Time after which it is checked again whether a unit fits after all.
 const ROOM_RETRY: Duration = Duration::from_secs(5);
 
 /// Why a placeholder does not hold a place.
 struct Loss {
     reason: HeldReason,
     message: String,
-    /// Another pod has the place.
+    /// Another pod has taken the place.
     is_to_another: bool,
 }
 
@@ -43,7 +43,7 @@ enum Stranding {
     Resized,
 }
 
-/// The placeholders of which none holds a usable place.
+/// The placeholders, if none of them holds a usable place.
 #[derive(Default)]
 struct Candidates<'a> {
     /// Waits for a node.
@@ -148,7 +148,7 @@ impl<'a> Planner<'a> {
     fn sort_placeholders(&mut self, mut kept: Vec<&'a ObservedPod>) -> Candidates<'a> {
         let mut candidates = Candidates::default();
         let template = self.template();
-        // of those that wait, one for a place of the unit, and then the youngest
+        // of the waiting ones, first one for a place of the unit, then the youngest
         kept.sort_by_key(|pod| {
             let is_fresh = pod.node.is_none() && pod.required_node.is_none();
             (pod.template != template, is_fresh, Reverse(pod.created_at))
@@ -334,7 +334,7 @@ impl<'a> Planner<'a> {
             .unwrap_or_else(|| Held::no(HeldReason::Scheduling, "looking for a place"))
     }
 
-    /// Why a placeholder that should take a place back will not get it.
+    /// Returns why a placeholder will not get back the place that it should take.
     fn lost_return(&mut self, pod: &ObservedPod, left: Option<&LeftPlace>) -> Option<String> {
         let node = pod.required_node.as_ref().filter(|_| pod.node.is_none())?;
         match self.node_state(node) {
@@ -350,8 +350,8 @@ impl<'a> Planner<'a> {
         self.refusal(node, self.free_since(pod))
     }
 
-    /// Why the unit will not get its place on the node, which may have been free since a time: it is another's if the
-    /// unit no longer fits there.
+    /// Returns why the unit will not get its place on the node, which may have been free since a time:
+    /// another pod has taken it if the unit no longer fits there.
     pub(super) fn refusal(&mut self, node: &str, since: Timestamp) -> Option<String> {
         let remaining = self.remaining(since, self.settings.hand_off());
         if !remaining.is_zero() {
@@ -416,7 +416,7 @@ impl<'a> Planner<'a> {
         false
     }
 
-    /// Binds a pod to the place that is handed over to it.
+    /// Binds a pod to the place that it takes over.
     pub(super) fn bind(&mut self, pod: PodRef, claim: Option<&str>, node: &str) {
         let claim = claim.and_then(|name| self.snapshot.claims.iter().find(|claim| claim.name == name));
         let claim = claim.map(ObservedDeviceClaim::reference);

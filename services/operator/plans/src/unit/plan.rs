@@ -1,13 +1,14 @@
 //! The plan of the next step for one unit. Pure and total.
 //!
 //! # Hand-off
-//! A place passes from one pod to the next without being free for a third: the successor is created first (its class
-//! never preempts, its affinity names the node), the node is nominated for it, and only then the predecessor is deleted.
-//! Once the scheduler has seen its nomination, it counts the successor on that node against every pod of the same or a
-//! lower class. So the predecessor is deleted only when the scheduler has tried the successor. The operator binds the
-//! successor, as soon as the place is free. No scheduler does: a successor has a topology constraint that no node
-//! satisfies, and a scheduler keeps the nomination of a pod that it cannot schedule. A guard keeps the place until the
-//! scheduler has seen the binding (see [`super::guard`]). The same steps serve every change:
+//! A place is handed from one pod to the next without becoming free for a third: the successor is created
+//! first (its class never preempts, its affinity names the node), the node is nominated for it, and only then
+//! the predecessor is deleted. Once the scheduler has seen its nomination, it counts the successor on that
+//! node against every pod of the same or a lower class. So the predecessor is deleted only when the scheduler
+//! has tried the successor. The operator binds the successor, as soon as the place is free. No scheduler
+//! does: a successor has a topology constraint that no node satisfies, and a scheduler keeps the nomination
+//! of a pod that it cannot schedule. A guard keeps the place until the scheduler has seen the binding (see
+//! [`super::guard`]). The same steps serve every change:
 //!
 //! | change | predecessor | successor |
 //! |---|---|---|
@@ -24,24 +25,26 @@
 //! the class of instances.
 //!
 //! # Devices by claim
-//! Where GPUs are allocated by dynamic resource allocation, the devices belong to a claim, and all pods of the unit use
-//! that one claim in the unit's namespace (see [`super::devices`]). The claim is reserved for the `GpuUnit` itself as
-//! soon as it is allocated: the cluster keeps a reservation of a kind that it does not know, and with it the allocation,
-//! whatever pods come and go. Only a place whose claim is reserved can be handed over. An allocation binds the unit to
-//! one node: where it cannot stay there (the node is lost or full, or the size has changed), the claim is deleted and no
-//! longer reserved, and the next placeholder gets a new one. On a cordoned node the claim is kept until a second
-//! placeholder with a claim of its own holds another place. A claim that somebody else deletes serves the pod that uses
-//! it to its end.
+//! Where GPUs are allocated by dynamic resource allocation, the devices belong to a claim, and all pods of
+//! the unit use that one claim in the unit's namespace (see [`super::devices`]). The claim is reserved for
+//! the `GpuUnit` itself as soon as it is allocated: the cluster keeps a reservation of an unknown kind, and
+//! with it the allocation, regardless of the pods. Only a place whose claim is reserved can be handed over.
+//! An allocation binds the unit to one node: where it cannot stay there (the node is lost or full, or the
+//! size has changed), the claim is deleted and no longer reserved, and the next placeholder gets a new one.
+//! On a cordoned node the claim is kept until a second placeholder with a claim of its own holds another
+//! place. If somebody else deletes a claim, the pod that uses it keeps it until it ends.
 //!
 //! # Interruption
-//! Every step is derived from the objects alone: which pods exist, which node they are bound to or wait for, which are
-//! being deleted. What must not be lost (the end of a run, the reason of a failure) is written to the status before the
-//! pod that proves it may disappear: instance pods have a finalizer until then.
+//! Every step is derived from the objects alone: which pods exist, which node they are bound to or wait for,
+//! which are being deleted. Information that must not be lost (the end of a run, the reason of a failure) is
+//! written to the status before the pod that proves it may disappear: instance pods have a finalizer until
+//! then.
 //!
 //! # Places that do not come back
-//! A place is given up only when another pod has taken it (docs/adr/0010-when-a-place-is-given-up.md). A plan that
-//! needs to know asks with [`Plan::check_place`]; the answer is part of the next snapshot. A place that was freed by
-//! force is taken back in the same way, and a new size of the unit takes over the place of the old one by hand-off.
+//! A place is given up only when another pod has taken it (docs/adr/0010-when-a-place-is-given-up.md). A plan
+//! that depends on this requests a check with [`Plan::check_place`]; the answer is part of the next snapshot.
+//! A place that was freed by force is taken back in the same way, and a new size of the unit takes over the
+//! place of the old one by hand-off.
 //!
 //! # Nodes that are not ready
 //! A placeholder on such a node stays while the unit looks for another place; if most nodes are not ready, the unit

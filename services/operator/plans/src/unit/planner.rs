@@ -1,4 +1,4 @@
-//! The planner: what the parts of a plan share. Queries of the snapshot, time limits, the failure of an attempt.
+//! The planner: the shared parts of a plan. Queries of the snapshot, time limits, the failure of an attempt.
 
 use std::time::Duration;
 
@@ -64,7 +64,7 @@ pub(super) struct Planner<'a> {
     pub(super) plan: Plan,
     pub(super) held: Option<Held>,
     pub(super) ready: Option<Ready>,
-    /// Names of claims whose devices are where the unit cannot stay.
+    /// Names of claims with devices on nodes where the unit cannot stay.
     pub(super) abandoned_claims: Vec<String>,
     /// The kubelet has found that the place on the node of the last pod is not free.
     pub(super) place_is_used: bool,

@@ -46,7 +46,7 @@ pub struct Snapshot {
     pub mirrors: Vec<ObservedMirror>,
 }
 
-/// Whether a unit fits on a node beside the pods of others, by the API server's own objects.
+/// Whether a unit fits on a node in addition to the pods of others, by the API server's own objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlaceCheck {
     /// Name of the node.

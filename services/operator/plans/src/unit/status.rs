@@ -36,7 +36,7 @@ pub fn record_failure(
     });
 }
 
-/// Whether this very pod has been ready before: a run of its attempt began when it existed.
+/// Whether exactly this pod has been ready before: a run of its attempt began when it existed.
 #[must_use]
 pub fn was_ready(status: &GpuUnitStatus, pod: &ObservedPod) -> bool {
     let attempt = Attempt::from(pod);
