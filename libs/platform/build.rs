@@ -1,4 +1,4 @@
-//! Refuses a list that contradicts itself: nothing that needs it compiles.
+//! Refuses an inconsistent list: nothing that depends on it compiles.
 
 #[expect(unreachable_pub, reason = "the library exports it")]
 #[path = "src/list.rs"]

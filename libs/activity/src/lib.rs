@@ -1,4 +1,4 @@
-//! Which instances are in use through this process: open connections, and when the last one ended. The records are
+//! The instances in use through this process: open connections, and when the last one ended. The records are
 //! reported from time to time, and deleted once they are reported.
 //!
 //! Nothing may enter that knows where they are reported to, or what a connection carries.

@@ -19,8 +19,8 @@ use crate::request_id;
 /// The longest user agent that is recorded, in characters.
 const MAX_USER_AGENT: usize = 200;
 
-/// Who sends a request: a user, a service on its own, or a service in the request of a user. The extractors of libs/auth
-/// leave it in the request's extensions.
+/// The sender of a request: a user, a service on its own, or a service in the request of a user. The
+/// extractors of libs/auth store it in the request's extensions.
 #[derive(Debug, Clone, Default)]
 pub struct Actor {
     /// The user; none for a service on its own.
@@ -62,9 +62,9 @@ impl Request {
         }
     }
 
-    /// A command of a program of the platform's operators, or an action of a service by its configuration: no request,
-    /// and no user of the platform. `program` is recorded as the service. `by`, such as a user of the operating system,
-    /// is recorded outside the chain, like user agents.
+    /// A command of a program of the platform's operators, or an action of a service by its configuration: it
+    /// has no request, and no user of the platform. `program` is recorded as the service. `by`, such as a
+    /// user of the operating system, is recorded outside the chain, like user agents.
     #[must_use]
     pub fn of_program(program: &str, command: &str, path: String, by: Option<&str>) -> Self {
         let by = by.map(|by| by.chars().take(MAX_USER_AGENT).collect());
@@ -78,7 +78,7 @@ impl Request {
         }
     }
 
-    /// An action of a service on its own, because something has ended: no request, and no user.
+    /// An action of a service on its own, because something has ended. It has no request, and no user.
     #[must_use]
     pub fn of_service(service: &str, action: &str, path: String) -> Self {
         let actor = Actor { service: Some(service.to_owned()), ..Actor::default() };

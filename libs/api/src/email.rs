@@ -20,7 +20,7 @@ pub fn canonical(email: &str) -> String {
 /// Reads an address as [`canonical`].
 ///
 /// # Errors
-/// If the value is no text.
+/// If the value is not text.
 pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     Ok(canonical(&String::deserialize(deserializer)?))
 }

@@ -72,8 +72,8 @@ fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         let pointer = pointer(error.path());
         let inner = error.into_inner();
-        // what serde_json calls a syntax error may be a value that the field cannot have: null for an enum, a number
-        // that no type holds, half of a surrogate pair
+        // an error in the data may be a value that the field cannot have: null for an enum, a number that no
+        // type holds, half of a surrogate pair
         if inner.is_data() || serde_json::from_slice::<IgnoredAny>(bytes).is_ok() {
             let text = inner.to_string();
             let detail = match text.split(" at line ").next().unwrap_or_default() {

@@ -13,7 +13,7 @@ impl<S: Send + Sync> FromRequestParts<S> for LastEventId {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
         let value = parts.headers.get("last-event-id");
-        // what is not text is no id: the service refuses it
+        // a value that is not text is not an id: the service refuses it
         let id = value.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
         Ok(Self(id.filter(|id| !id.is_empty())))
     }

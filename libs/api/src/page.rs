@@ -51,7 +51,8 @@ impl<T> Page<T> {
         (Page { items: Vec::new(), next_cursor, unreadable }, items)
     }
 
-    /// Adds the row with this id. One that cannot be decoded is left out, named, logged and counted.
+    /// Adds the row with this id. A row that cannot be decoded is left out, its id returned, logged and
+    /// counted.
     ///
     /// # Errors
     /// If the database fails.
@@ -131,7 +132,7 @@ impl PageParams {
     /// that order only.
     ///
     /// # Errors
-    /// As well if the cursor is of another order.
+    /// As [`Self::request`], and if the cursor is of another order.
     pub fn sorted<S, K>(&self, sort: S) -> Result<PageRequest<(S, K)>, Problem>
     where
         S: DeserializeOwned + PartialEq + Copy,

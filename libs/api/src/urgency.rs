@@ -7,7 +7,7 @@ use axum::{
     http::{HeaderMap, request::Parts},
 };
 
-/// How urgent a request is, as its client says: `u=0` to `u=7` in the header `Priority`.
+/// The urgency of a request, as its client states it: `u=0` to `u=7` in the header `Priority`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Urgency {
     /// `u=0` to `u=2`.
@@ -33,7 +33,7 @@ impl Urgency {
     }
 }
 
-/// The urgency that the client has named, if it has.
+/// The urgency that the client has stated, if any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NamedUrgency(pub Option<Urgency>);
 

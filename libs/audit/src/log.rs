@@ -271,8 +271,8 @@ pub async fn verify(conn: &mut PgConnection) -> sqlx::Result<AuditVerification> 
     Ok(AuditVerification { chains: counts.chains, entries: counts.entries, broken: broken.collect() })
 }
 
-/// Returns how many of the newest `most` entries do not fit the entry before in their chain. Costs the same however many
-/// entries there are; [`verify`] checks all of them. For an administrator's transaction.
+/// Returns how many of the newest `most` entries do not fit the entry before in their chain. The cost does
+/// not depend on the number of entries; [`verify`] checks all of them. For an administrator's transaction.
 pub(crate) async fn broken_of_newest(conn: &mut PgConnection, most: i64) -> sqlx::Result<i64> {
     sqlx::query_scalar!(
         r#"select count(*) as "broken!" from (

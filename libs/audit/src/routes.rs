@@ -1,4 +1,4 @@
-//! The operations with which a service shows its audit log.
+//! The operations that show a service's audit log.
 
 /// Defines `routes()` for the audit log of a service: the list of a tenant's entries for its owners, if
 /// the service has any; the list of any tenant's or the platform's for administrators; the verification.

@@ -68,8 +68,8 @@ impl ApiKey {
     }
 }
 
-/// Returns the session that represents an API key in tokens and revocations: tickets, cookies of instances and open
-/// streams end with the key as they end with a session.
+/// Returns the session that represents an API key in tokens and revocations: tickets, cookies of instances
+/// and open streams end with the key as with a session.
 #[must_use]
 pub fn session_of(key: ApiKeyId) -> SessionId {
     SessionId::from_uuid(key.uuid())

@@ -36,7 +36,7 @@ impl Caller {
     /// Requires that the user, if there is one, acts for this tenant.
     ///
     /// # Errors
-    /// Returns 404, as for what does not exist.
+    /// Returns 404, as if the object did not exist.
     pub fn acts_for(&self, tenant: TenantId) -> Result<(), Problem> {
         match &self.subject {
             Some(user) if user.tenant.is_none_or(|(own, _)| own != tenant) => Err(Problem::not_found()),

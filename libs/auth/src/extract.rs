@@ -51,7 +51,7 @@ pub(crate) async fn verified<S: HasAuth>(
     name_in_log(&principal);
     if let Some(scopes) = principal.scopes {
         principal.admin &= scopes.allow(Scope::of_administrators(&parts.method));
-        // what administrators read of all tenants is in part with other services
+        // some data that administrators read across tenants is in other services
         let is_for_admin = principal.admin && parts.uri.path().starts_with("/internal/");
         if !is_for_admin {
             check_scope(scopes, required)?;
@@ -85,7 +85,8 @@ fn check_scope(scopes: Scopes, required: Option<Scope>) -> Result<(), Problem> {
     }
 }
 
-/// # Errors Returns 403 if the created object could do more than the API key.
+/// # Errors
+/// Returns 403 if the created object could do more than the API key.
 fn check_making(principal: &Principal, scopes: Scopes, needs: Making) -> Result<(), Problem> {
     if needs.scope.is_some() {
         check_scope(scopes, needs.scope)?;

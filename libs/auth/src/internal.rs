@@ -1,7 +1,7 @@
 //! Operations below `/internal/v1/`: which services may call them, and whether they act for a user.
 //!
-//! `platform.toml` says it, [`crate::Caller`] and [`crate::OnBehalf`] check it with the service token; `tests/callers.rs` fails
-//! while a documented operation is not in the list.
+//! `platform.toml` has the rules, [`crate::Caller`] and [`crate::OnBehalf`] check them with the service
+//! token; `tests/callers.rs` fails while a documented operation is not in the list.
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ use crate::{scope::Scope, table::Table};
 /// Whether a service calls an operation in the request of a user, the subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
-    /// On its own only: the operation does not decide by a user.
+    /// On its own only: the operation does not depend on a user.
     None,
     /// On its own, or for a user with the scope in the token.
     Optional(Scope),
@@ -20,7 +20,7 @@ pub enum Subject {
     Required(Scope),
 }
 
-/// Who may call an internal operation.
+/// The callers of an internal operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InternalRule {
     /// Names of services; none for all that have a service token.
@@ -56,7 +56,7 @@ static OPERATIONS: LazyLock<Table<InternalRule>> = LazyLock::new(|| {
     )
 });
 
-/// Returns who may call the operation at a path; none if no service has it.
+/// Returns the rule of the operation at a path; none if no service has it.
 #[must_use]
 pub fn internal_rule(path: &str) -> Option<InternalRule> {
     OPERATIONS.find(path.strip_prefix("/internal/v1/")?).copied()

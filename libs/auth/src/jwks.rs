@@ -22,7 +22,7 @@ use ids::UserId;
 use jiff::Timestamp;
 use service::{Duty, Health, Task};
 
-/// Minimum time between two fetches of the keys, whatever key ids callers send.
+/// Minimum time between two fetches of the keys, regardless of the key ids that callers send.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(5);
 /// Seconds for which a token is accepted after its expiry, or before its time: clocks differ.
 pub const LEEWAY: u64 = 5;
@@ -100,7 +100,7 @@ impl ClaimNames {
             scopes: claims.get(&self.scope).map(|scope| Scopes::from(scope.as_str().unwrap_or_default())),
             api_key: claims.get("key").and_then(Value::as_str).and_then(|key| key.parse().ok()),
             limited: claims.get("limited").and_then(Value::as_bool).unwrap_or(false),
-            // a token without it is as old as can be
+            // a token without it counts as issued at the epoch
             issued_at: claims
                 .get("iat")
                 .and_then(Value::as_f64)
@@ -141,7 +141,7 @@ struct Inner {
     revocations: Revocations,
 }
 
-/// Which tokens a verifier is for.
+/// The kind of tokens that a verifier accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// Access tokens of the platform's issuer. Each names its key.
@@ -151,7 +151,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// How the issuer is called in errors.
+    /// The name of the issuer in errors.
     fn issuer(self) -> &'static str {
         match self {
             Self::Access => "The identity service",
@@ -286,10 +286,11 @@ impl Verifier {
         let keys = self.0.keys.load();
         let mut refused = None;
         for key in keys.candidates(kid) {
-            // the type of the key decides, never the token alone: a public key must not verify as an HMAC secret
+            // the type of the key decides, never the token alone: a public key must not be used as an HMAC
+            // secret
             match decode::<Map<String, Value>>(token, &key.decoding, &key.validation) {
                 Ok(token) => return Ok((token.claims, keys.number)),
-                // of several keys, the one of the right algorithm says what is wrong
+                // of several keys, the error of the one with the right algorithm is returned
                 Err(error) if refused.is_none() || *error.kind() != ErrorKind::InvalidAlgorithm => {
                     refused = Some(error);
                 }
@@ -375,7 +376,7 @@ impl Verifier {
             }
         };
         let set: JwkSet = get(url).await?.json().await?;
-        // keys of types that are not known do not concern the others
+        // keys of unknown types do not affect the others
         let known = set.keys.into_iter().filter_map(|key| serde_json::from_value::<Jwk>(key).ok());
         let keys = known.filter_map(|jwk| Key::of(&jwk, &self.0.validation)).collect();
         Ok(Keys { keys, fetched_at: Some(Instant::now()), number: 0 })

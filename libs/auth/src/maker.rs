@@ -2,9 +2,10 @@
 //! of their maker.
 //!
 //! A service stores the [`Maker`] with each such object, and implements [`Made`]. The worker of
-//! [`crate::Verifier::makers_task`] asks the identity service about the makers in a revocation at once, and about all
-//! makers periodically. The service then ends the objects of makers who have lost the right to create them. So nothing
-//! is missed while the identity service is unavailable, and asking again has no further effect.
+//! [`crate::Verifier::makers_task`] asks the identity service about the makers in a revocation at once, and
+//! about all makers periodically. The service then ends the objects of makers who have lost the right to
+//! create them. So nothing is missed while the identity service is unavailable, and repeated checks have no
+//! further effect.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -23,9 +24,9 @@ use crate::{
     revocation::{Revocation, RevocationSource, Revocations},
 };
 
-/// Maximum number of makers that one call asks about.
+/// Maximum number of makers in one call.
 pub const MAX_MAKERS: usize = 500;
-/// How often all makers are asked about.
+/// How often all makers are checked.
 const PERIOD: Duration = Duration::from_secs(300);
 /// When the makers of a revocation are checked again: a request that was accepted before it may have created something
 /// afterwards.
@@ -95,8 +96,8 @@ pub struct MadeBy {
 pub struct EndedMaker {
     /// Who.
     pub maker: Maker,
-    /// Objects that were created with rights from before this time end: the maker has had new rights since then. None
-    /// if all objects end.
+    /// Objects that were created with rights from before this time end: the maker has had new rights since.
+    /// None if all objects end.
     pub before: Option<Timestamp>,
 }
 
@@ -120,10 +121,10 @@ impl Whom {
         self.users.is_empty() && self.api_keys.is_empty()
     }
 
-    /// The end of a tenant's tokens is no end of its members: a suspended tenant may become active again.
+    /// The end of a tenant's tokens does not end its members: a suspended tenant may become active again.
     fn add(&mut self, revocation: &Revocation) {
         self.users.extend(revocation.user_id);
-        // what stands for an API key has its id
+        // the session that represents an API key has its id
         self.api_keys.extend(revocation.session_id.map(|session| ApiKeyId::from_uuid(session.uuid())));
     }
 }
@@ -149,7 +150,7 @@ impl<M: Made> Follower<M> {
     /// Runs until it is dropped.
     pub(crate) async fn run(self, revocations: &Revocations) {
         loop {
-            // before the first look, so that nothing falls between the two
+            // before the first check, so that no revocation is missed in between
             let news = revocations.subscribe();
             if let Err(error) = self.follow(news).await {
                 tracing::warn!(

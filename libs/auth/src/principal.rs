@@ -56,7 +56,8 @@ pub struct Claims {
     /// The session that the token belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sid: Option<SessionId>,
-    /// What the token may be used for: scopes separated by spaces; absent if for all that its role allows.
+    /// Scopes of the token, separated by spaces; absent if it may be used for everything that its role
+    /// allows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
     /// The API key that was exchanged for the token.
@@ -82,10 +83,10 @@ pub struct Principal {
     pub tenant: Option<(TenantId, Role)>,
     /// Whether the user is a platform administrator.
     pub admin: bool,
-    /// The session of the token, or what stands for the API key ([`crate::session_of`]); none for tokens of other
-    /// issuers.
+    /// The session of the token, or the one that represents the API key ([`crate::session_of`]); none for
+    /// tokens of other issuers.
     pub session: Option<SessionId>,
-    /// What the token may be used for; none for all that its role allows.
+    /// Scopes of the token; none if it may be used for everything that its role allows.
     pub scopes: Option<Scopes>,
     /// The API key that was exchanged for the token.
     pub api_key: Option<ApiKeyId>,

@@ -23,7 +23,7 @@ use tokio::{
 };
 use utoipa::ToSchema;
 
-/// How long revocations matter: longer than any token or cookie lives.
+/// How long revocations are kept: longer than the lifetime of any token or cookie.
 pub const RETENTION: Duration = Duration::from_secs(24 * 3600);
 /// How long one request for changes waits for some.
 pub const WAIT: Duration = Duration::from_secs(8);
@@ -159,7 +159,7 @@ impl Revocations {
     /// Whether all revocations were read once, or none are followed. Until then, older tokens are refused.
     ///
     /// # Errors
-    /// Says what is waited for.
+    /// The condition that is waited for.
     pub fn ready(&self) -> Result<(), String> {
         let state = self.0.state.read().unwrap_or_else(PoisonError::into_inner);
         let is_ready = self.0.grace.is_none() || state.complete_at.is_some();
@@ -233,7 +233,7 @@ impl Revocations {
             self.0.changed.send_replace(());
         }
         for Change { change, .. } in changes {
-            // nobody may listen
+            // there may be no receiver
             let _ = self.0.news.send(*change);
         }
     }

@@ -1,4 +1,4 @@
-//! When a stream has to end, whatever its client does.
+//! When a stream has to end, regardless of its client.
 
 use std::time::Duration;
 

@@ -11,7 +11,7 @@ use jsonwebtoken::{
 };
 use moka::sync::Cache;
 
-/// Keys that stay parsed. Issuers publish a few at a time.
+/// Cached parsed keys. Issuers publish a few at a time.
 const CAPACITY: u64 = 64;
 
 /// The provider of `jsonwebtoken` with another verifier for RS256.

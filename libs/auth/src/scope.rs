@@ -70,13 +70,13 @@ scopes! {
 }
 
 impl Scope {
-    /// Returns the scopes that include this one, besides itself.
+    /// Returns the other scopes that include this one.
     const fn included_in(self) -> &'static [Self] {
         match self {
             Self::InstancesRead => &[Self::InstancesWrite],
             Self::StoragesRead => &[Self::StoragesWrite],
             Self::JobsRead => &[Self::JobsWrite],
-            // every order names what is in the catalogue
+            // every order refers to the catalogue
             Self::CatalogueRead => &[
                 Self::InstancesRead,
                 Self::InstancesWrite,
@@ -172,7 +172,8 @@ pub fn required_scope(method: &Method, path: &str) -> Option<Scope> {
     Some(if method.is_safe() { read } else { write })
 }
 
-/// A credential that opens the platform by another way than its API, created by an operation below a path.
+/// A credential that grants access to the platform other than by its API, created by an operation below a
+/// path.
 struct WayIn {
     path: &'static str,
     /// The scope that it grants: an API key that creates it needs this as well.
@@ -184,7 +185,7 @@ struct WayIn {
 const WAYS_IN: &[WayIn] = &[
     // submits jobs, and reads their events
     WayIn { path: "mq-credentials", scope: Some(Scope::JobsWrite), uncounted: true },
-    // tells of jobs
+    // receives events of jobs
     WayIn { path: "webhooks", scope: Some(Scope::JobsRead), uncounted: false },
     // a shell in instances
     WayIn { path: "ssh-keys", scope: Some(Scope::InstancesWrite), uncounted: false },

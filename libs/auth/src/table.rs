@@ -1,12 +1,13 @@
-//! What holds for a path and for what is below it.
+//! Values for a path and the paths below it.
 
 use std::cmp::Reverse;
 
-/// Patterns of paths with what holds for them. A segment `*` is any.
+/// Patterns of paths with their values. A segment `*` matches any.
 pub(crate) struct Table<T>(Vec<(&'static str, T)>);
 
 impl<T> Table<T> {
-    /// Of several patterns that fit, the one with the most segments counts; of those, the one with the fewest `*`.
+    /// Of several matching patterns, the one with the most segments wins; among those, the one with the
+    /// fewest `*`.
     pub(crate) fn new(rows: impl Iterator<Item = (&'static str, T)>) -> Self {
         let mut rows: Vec<_> = rows.collect();
         rows.sort_by_key(|(pattern, _)| (Reverse(pattern.split('/').count()), pattern.matches('*').count()));
@@ -18,7 +19,7 @@ impl<T> Table<T> {
     }
 }
 
-/// Whether a path is that of a pattern, or below it.
+/// Whether a path matches a pattern, or is below it.
 pub(crate) fn fits(pattern: &str, path: &str) -> bool {
     let mut segments = path.split('/');
     pattern.split('/').all(|wanted| segments.next().is_some_and(|found| wanted == "*" || wanted == found))

@@ -12,7 +12,7 @@ use crate::principal::Principal;
 /// Maximum number of cached tokens, about 300 bytes each.
 const CAPACITY: usize = 100_000;
 
-/// SHA-256 of a whole token: two tokens that differ anywhere are different.
+/// SHA-256 of a whole token: any difference makes another token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct TokenHash([u8; 32]);
 
@@ -32,7 +32,7 @@ pub(crate) struct Verified {
     pub(crate) keys: u64,
 }
 
-/// The tokens that were verified last.
+/// Recently verified tokens.
 pub(crate) struct VerifiedTokens(Cache<TokenHash, Arc<Verified>>);
 
 impl Default for VerifiedTokens {

@@ -1,8 +1,8 @@
 //! Items of the same kind that arrive together share a batch.
 //!
-//! An item that finds its lane idle is processed at once and alone. Items that arrive meanwhile wait, and form the
-//! next batch: a batch is as large as the load makes it, without a timer. What a batch shares is up to its work: a
-//! transaction, a statement, a lock.
+//! An item that finds its lane idle is processed at once and alone. Items that arrive meanwhile wait, and
+//! form the next batch: the size of a batch follows the load, without a timer. The work decides what a batch
+//! shares: a transaction, a statement, a lock.
 
 use std::{
     collections::HashMap,
@@ -58,8 +58,8 @@ impl<W: BatchWork> Batcher<W> {
         Self(Arc::new(Inner { work, lanes: Mutex::default(), max_batch, concurrency }))
     }
 
-    /// Processes an item, with others if there are any. None if the batch has panicked. A caller that stops waiting
-    /// does not stop its item.
+    /// Processes an item, with others if there are any. None if the batch has panicked. If the caller stops
+    /// waiting, its item is still processed.
     pub async fn submit(&self, key: W::Key, item: W::Item) -> Option<W::Answer> {
         let (sender, receiver) = oneshot::channel();
         let start = {
@@ -86,7 +86,8 @@ impl<W: BatchWork> Inner<W> {
         while let Some(batch) = self.next(&key) {
             let (items, senders): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
             let work = async { self.work.run(&key, items).await };
-            // after a panic, which its hook has logged, those of this batch get no answer, and those behind it do
+            // after a panic, which its hook has logged, the items of this batch get no answer, but later ones
+            // do
             let answers = AssertUnwindSafe(work).catch_unwind().await.unwrap_or_default();
             for (answer, sender) in answers.into_iter().zip(senders) {
                 // the caller may have stopped waiting

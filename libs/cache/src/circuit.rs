@@ -7,8 +7,8 @@ use std::{
 
 use tokio::time::Instant;
 
-/// How long the store is not used after a missing answer: first this time, then twice as long after each further one,
-/// up to [`PAUSE`]. So a machine that is busy for a moment causes a short pause only.
+/// How long the store is not used after a missing answer: first this time, then twice as long after each
+/// further one, up to [`PAUSE`]. So a machine that is briefly busy causes only a short pause.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// The longest pause.
 pub const PAUSE: Duration = Duration::from_secs(1);
@@ -25,7 +25,7 @@ struct Open {
 }
 
 impl Circuit {
-    /// Whether a call may be made. While the circuit is open, the caller is the one that tries.
+    /// Whether a call may be made. While the circuit is open, the admitted caller is the one that tries.
     pub fn admits(&self, now: Instant) -> bool {
         match &mut *self.state() {
             None => true,

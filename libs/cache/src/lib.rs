@@ -1,6 +1,6 @@
-//! A cache: values that the replicas of a service share in a Valkey or Redis if one is configured, and that each
-//! process keeps in memory otherwise. Values can be lost at any time and are never the only source: on a miss, the
-//! caller reads elsewhere, and any doubt about a value is a miss.
+//! A cache: values that the replicas of a service share in a Valkey or Redis if one is configured, and that
+//! each process keeps in memory otherwise. Values can be lost at any time and are never the only source: on a
+//! miss, the caller reads the source, and any doubt about a value counts as a miss.
 //!
 //! - A call takes at most [`TIMEOUT`]. After a failed call, the store is not used for a moment, then one call tries it
 //!   again; the pause grows with each further failure, up to [`PAUSE`].
@@ -36,8 +36,8 @@ use self::{memory::Memory, valkey::Valkey};
 pub struct CacheConfig {
     /// A Valkey or Redis, not a cluster: `redis://[:password@]host:port[/database]`, or `rediss://…` with TLS.
     pub url: SecretString,
-    /// 32 random bytes in base64, the same for all replicas of the service: values are encrypted with it. With another key, what is stored
-    /// counts as missing.
+    /// 32 random bytes in base64, the same for all replicas of the service: values are encrypted with it.
+    /// With another key, stored values count as missing.
     pub key: SecretString,
 }
 

@@ -53,7 +53,7 @@ impl Reads {
     where
         T: Serialize + DeserializeOwned,
     {
-        // questions are as long as clients like
+        // questions have no length limit
         let question = serde_json::to_vec(question).map(Sha256::digest).map(hex::encode);
         let Ok(key) = question else { return read.await };
         let (generation, known) = match self.area.load(&[GENERATION.to_owned(), key.clone()]).await {

@@ -19,18 +19,18 @@ pub const TIMEOUT: Duration = Duration::from_millis(50);
 /// Name of the key, which is not stored: there is one.
 const KEY: &str = "cache";
 
-/// A connection that is made in the background, and made again when it was lost. Within the runtime.
+/// A connection that is opened in the background, and reopened when it is lost. Call it within the runtime.
 ///
 /// # Errors
 /// If the client cannot be used.
 pub fn connect(client: Client) -> anyhow::Result<ConnectionManager> {
-    // the next call tries again: with retries, a certificate that is not trusted would be an answer that is late
+    // the next call tries again: with retries, an untrusted certificate would look like a late answer
     let settings = ConnectionManagerConfig::new()
         .set_connection_timeout(Some(PAUSE))
         .set_response_timeout(Some(TIMEOUT))
         .set_number_of_retries(0);
     let connection = ConnectionManager::new_lazy_with_config(client, settings)?;
-    // a connection with TLS takes several exchanges: longer than the first call waits
+    // a TLS connection takes several round trips: longer than the first call waits
     let mut first = connection.clone();
     tokio::spawn(async move { cmd("PING").query_async::<()>(&mut first).await });
     Ok(connection)
@@ -61,7 +61,7 @@ impl Valkey {
         pong.map_err(|error| error.to_string())
     }
 
-    /// Returns what is stored under these names; none if the store does not answer.
+    /// Returns the values stored under these names; none if the store does not answer.
     pub(crate) async fn get(&self, names: &[String]) -> Option<Vec<Option<Vec<u8>>>> {
         let found: Vec<Option<Vec<u8>>> = self.call(cmd("MGET").arg(names)).await?;
         let readable = names.iter().zip(found).map(|(name, bytes)| {

@@ -27,8 +27,8 @@ impl Quantity {
         self.0
     }
 
-    /// Returns the text of a quantity as the custom resources take it: as it is, or in decimal form where it has an
-    /// exponent, or a suffix that they do not know. `None` if it is no quantity that Kubernetes can count.
+    /// Returns the text of a quantity in the form that the custom resources accept: unchanged, or in decimal
+    /// form if it has an exponent or an unknown suffix. `None` if Kubernetes does not accept the quantity.
     #[must_use]
     pub fn canonical(text: &str) -> Option<String> {
         let quantity: Self = text.parse().ok()?;

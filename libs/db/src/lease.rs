@@ -35,7 +35,7 @@ pub async fn take(conn: &mut PgConnection, name: &str, owner: Uuid, time: Durati
     Ok(taken.rows_affected() == 1)
 }
 
-/// Takes the lease `name` for what is done once in each `period`, by any replica: the next one has it after that.
+/// Takes the lease `name` for work that any replica does once in each `period`: it is free again after that.
 ///
 /// # Errors
 /// If the database fails.

@@ -44,10 +44,10 @@ use crate::{
 /// A transaction on the service's schema.
 pub type Tx = Transaction<'static, Postgres>;
 
-/// A connection that is not needed for this long is closed.
+/// A connection that is unused for this long is closed.
 const IDLE: Duration = Duration::from_secs(150);
-/// A connection that was idle for longer is tested before it is used. It was tested when it was released: another test each time is a round
-/// trip of every transaction.
+/// A connection that was idle for longer is tested before it is used. It was tested when it was released, and
+/// testing it each time would add a round trip to every transaction.
 const TESTED: Duration = Duration::from_secs(1);
 /// How long Postgres may take to answer a readiness check.
 const PING_TIMEOUT: Duration = Duration::from_millis(1500);
@@ -65,7 +65,7 @@ pub struct DbConfig {
     /// Password of the role `owner`; needed by `migrate` only.
     #[serde(default)]
     pub owner_password: Option<SecretString>,
-    /// Largest number of connections of each pool. One more, or two for a moment, listens to notifications.
+    /// Maximum number of connections of each pool. One more, or briefly two, listens to notifications.
     #[serde(default = "default_connections")]
     pub max_connections: u32,
     /// Longest time in seconds until work without a notification is found (default 60).
@@ -95,7 +95,7 @@ impl DbConfig {
                 // a migration may take long and waits for those of other services
                 ("statement_timeout", if role == "owner" { "0" } else { "30s" }),
                 ("idle_in_transaction_session_timeout", "60s"),
-                // the locks of a machine that is gone are free soon
+                // the locks of a machine that is gone are released soon
                 ("tcp_keepalives_idle", "10"),
                 ("tcp_keepalives_interval", "5"),
                 ("tcp_keepalives_count", "3"),
@@ -161,7 +161,7 @@ impl Db {
         let listener = worker.clone().application_name(&format!("atelier-{service}-listener"));
         let (app, app_needs) = pool(app, config.max_connections);
         let (worker, worker_needs) = pool(worker, config.max_connections);
-        // a second one while a lost one is closed
+        // a second one while a lost one is being closed
         let (listeners, _) = pool(listener, 2);
         Ok(Self(Arc::new(Inner {
             app,
@@ -226,8 +226,8 @@ impl Db {
         self.begin(Pool::Worker, None).await
     }
 
-    /// Listens to notifications on `channel`. All that a process listens to share one connection of the worker role, which
-    /// is none of the pool's.
+    /// Listens to notifications on `channel`. All listeners of a process share one connection of the worker
+    /// role outside the pool.
     ///
     /// # Errors
     /// If the database fails.
@@ -235,9 +235,9 @@ impl Db {
         self.0.listener.listen(channel).await
     }
 
-    /// Takes a lock of the service, if no process has it. It ends with the [`Lock`], or with the connection that
-    /// listens to notifications: when this process is gone, another can have it at once. The guarded work must
-    /// therefore tolerate two processes for a moment.
+    /// Takes a lock of the service, if no process has it. It ends with the [`Lock`], or with the connection
+    /// that listens to notifications: when this process ends, another can take it at once. The guarded work
+    /// must therefore tolerate two processes for a moment.
     ///
     /// # Errors
     /// If the database fails.
@@ -260,8 +260,9 @@ impl Db {
     /// `begin` is dropped before it completes, for example when a client disconnects. Statements that others then
     /// execute on it would never be committed, and keep their locks.
     ///
-    /// The setting of the caller is sent with the `begin`, in one round trip. Its value is an id or a constant. A connection that was lost
-    /// since it was released is replaced by another: nothing was done on it.
+    /// The setting of the caller is sent with the `begin`, in one round trip. Its value is an id or a
+    /// constant. A connection that was lost since its release is replaced by another, as no statement was
+    /// executed on it.
     async fn begin(&self, pool: Pool, caller: Option<(&str, String)>) -> sqlx::Result<Tx> {
         let connections = match pool {
             Pool::App => self.0.app.clone(),
@@ -297,7 +298,7 @@ impl Db {
     }
 }
 
-/// Whether a connection has ended, by itself or by a message of Postgres.
+/// Whether a connection has ended, or Postgres has announced its end.
 fn is_lost(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(_) | sqlx::Error::Protocol(_) => true,

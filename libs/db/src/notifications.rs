@@ -1,5 +1,5 @@
-//! Notifications: one connection of a process listens to all channels that its workers wait on. It also holds the locks
-//! of the process, which need no writes and are released as soon as the process ends.
+//! Notifications: one connection of a process listens to all channels that its tasks wait on. It also holds
+//! the locks of the process, which need no writes and are released as soon as the process ends.
 
 use std::{collections::HashMap, convert::Infallible, sync::Arc};
 
@@ -82,7 +82,7 @@ impl Notifications {
     /// re-established, or the receiver was too slow. Cancel safe.
     ///
     /// # Errors
-    /// If the connection is lost and cannot be made at once. The channel is then listened to no more.
+    /// If the connection is lost and cannot be made at once. After that, nothing listens to the channel.
     pub async fn recv(&mut self) -> Result<Option<Arc<str>>, Arc<sqlx::Error>> {
         match self.0.recv().await {
             Ok(Heard::Notified(payload)) => Ok(Some(payload)),
@@ -129,7 +129,7 @@ async fn connect(pool: &PgPool) -> sqlx::Result<PgListener> {
     Ok(connection)
 }
 
-/// Hands out notifications until the connection fails or all users of the listener are gone.
+/// Distributes notifications until the connection fails or all users of the listener are gone.
 async fn run(pool: PgPool, mut connection: PgListener, mut requests: mpsc::UnboundedReceiver<Request>) {
     let mut channels = HashMap::<&'static str, broadcast::Sender<Heard>>::new();
     let mut locks = HashMap::<Arc<str>, oneshot::Sender<Infallible>>::new();
@@ -174,12 +174,12 @@ async fn run(pool: PgPool, mut connection: PgListener, mut requests: mpsc::Unbou
             },
         }
     };
-    // a subscriber that is told may listen again at once, on a new connection
+    // a subscriber that learns of the end may listen again at once, on a new connection
     drop(requests);
     tell(&channels, &Heard::Failed(Arc::new(error)));
 }
 
-/// Takes a lock that neither this process nor another has.
+/// Takes a lock that is free in this process and in Postgres.
 async fn lock(
     connection: &mut PgListener,
     locks: &mut HashMap<Arc<str>, oneshot::Sender<Infallible>>,

@@ -9,8 +9,8 @@ use sqlx::PgConnection;
 use crate::Db;
 
 impl Db {
-    /// A task that deletes old rows every `period`: at most `limit` in one transaction, and at once more while it is that many.
-    /// `delete` gets the limit, and returns how many rows it has deleted.
+    /// A task that deletes old rows every `period`: at most `limit` in one transaction, and at once the next
+    /// batch while one is full. `delete` gets the limit, and returns how many rows it has deleted.
     pub fn retention(
         &self,
         owner: &str,

@@ -1,5 +1,6 @@
-//! Closes connections of a pool that are not needed. sqlx hands out the one that has been idle longest, so that without this
-//! a few transactions a minute keep all that a burst has opened, each of which costs Postgres some memory.
+//! Closes connections of a pool that are not needed. sqlx uses the connection that has been idle longest, so
+//! without this a few transactions a minute would keep open all connections of a burst, each of which costs
+//! Postgres some memory.
 
 use std::{
     sync::{Arc, Mutex, OnceLock, PoisonError, Weak},
@@ -17,7 +18,7 @@ const KEPT: Duration = Duration::from_secs(10);
 /// When the connections of a pool were last needed.
 #[derive(Debug)]
 pub(crate) struct Needs {
-    /// Owned here, and not by the pool's own options: they would keep it for ever.
+    /// Owned here, not by the pool's own options, which would keep it forever.
     pool: OnceLock<PgPool>,
     all_at: Mutex<Instant>,
 }

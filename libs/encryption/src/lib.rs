@@ -1,5 +1,5 @@
-//! Encryption of secrets at rest, and keyed fingerprints of secrets of which not even a plain hash may be stored. Each
-//! service derives its own keys from the configured ones.
+//! Encryption of secrets at rest, and keyed fingerprints of secrets, for which not even a plain hash may be
+//! stored. Each service derives its own keys from the configured ones.
 
 use anyhow::Context;
 use aws_lc_rs::{
@@ -14,7 +14,7 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EncryptionKey {
-    /// Name of the key, stored with what it encrypted.
+    /// Name of the key, stored with the data that it encrypted.
     pub id: String,
     /// 32 random bytes in base64.
     pub key: SecretString,
@@ -57,7 +57,7 @@ impl Cipher {
                     .with_context(|| {
                     format!("encryption_keys: {:?} is not 32 bytes in base64", key.id)
                 })?;
-                // a key of its own for each purpose, derived from the configured one
+                // a separate key for each purpose, derived from the configured one
                 let root = hmac::Key::new(hmac::HMAC_SHA256, &bytes);
                 let derived =
                     |purpose: &str| hmac::sign(&root, format!("atelier {service} {purpose}").as_bytes());
@@ -98,10 +98,10 @@ impl Cipher {
         Ok(Encrypted { key_id: key.id.clone(), bytes })
     }
 
-    /// Decrypts what was encrypted with this `context`.
+    /// Decrypts data that was encrypted with this `context`.
     ///
     /// # Errors
-    /// If the key is not configured, or the bytes or the context differ from what was encrypted.
+    /// If the key is not configured, or the bytes or the context are not the original ones.
     pub fn decrypt(&self, encrypted: &Encrypted, context: &str) -> anyhow::Result<Vec<u8>> {
         let key = self
             .keys
@@ -116,8 +116,8 @@ impl Cipher {
         Ok(secret.to_vec())
     }
 
-    /// A keyed hash that stands for a password in the stored hash of a request. From a plain hash the password could be
-    /// guessed.
+    /// A keyed hash that replaces a password in the stored hash of a request. A plain hash would allow
+    /// guessing the password.
     #[must_use]
     pub fn fingerprint(&self, secret: &str) -> String {
         self.keys

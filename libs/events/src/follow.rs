@@ -1,4 +1,4 @@
-//! What all streams of events have in common: how they begin, show that they are open, and end.
+//! The common parts of all streams of events: how they begin, send heartbeats, and end.
 
 use std::{convert::Infallible, fmt::Display, time::Duration};
 
@@ -72,18 +72,19 @@ impl End {
     }
 }
 
-/// Where the events of a stream come from.
+/// The source of a stream's events.
 pub trait Source: Send + 'static {
     /// Returns the `id` of the position at which the stream begins; none if clients need not know it.
     fn begin(&mut self) -> Option<String>;
 
-    /// Sends the events that have come. Returns whether there were any.
+    /// Sends the events that have arrived. Returns whether there were any.
     fn send(&mut self, out: &EventSender) -> impl Future<Output = Result<bool, End>> + Send;
 
     /// Waits until there may be more. Dropped and called again while there are none.
     fn changed(&mut self) -> impl Future<Output = Result<(), End>> + Send;
 
-    /// Nothing was sent for a while. Returns the `id` of the position up to which events were read, unless the client knows it.
+    /// Called when nothing was sent for a while. Returns the `id` of the position up to which events were
+    /// read, unless the client knows it.
     fn idle(&mut self) -> Option<String>;
 }
 

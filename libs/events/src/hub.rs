@@ -16,7 +16,7 @@ const LOOK: Duration = Duration::from_millis(500);
 /// Events that are read at a time.
 const PAGE: u32 = 500;
 
-/// The reader: a tenant, or one that sees the events of no tenant or of all.
+/// The reader: a tenant; or one that sees the events of no tenant, or of all.
 pub(crate) type Key = Option<TenantId>;
 
 /// Clones share the streams.
@@ -53,7 +53,7 @@ impl Hub {
             let mut tx = self.db.worker().await?;
             let mut position = self.outbox.end(&mut tx).await?;
             drop(tx);
-            // for what was written before that
+            // for events written before that
             self.streams.wake_all();
             while !self.streams.is_empty() {
                 let mut tx = self.db.worker().await?;
@@ -70,7 +70,7 @@ impl Hub {
         }
     }
 
-    /// Watches what a reader sees until the result is dropped.
+    /// Watches the events of a reader until the result is dropped.
     pub(crate) fn subscribe(&self, reader: Key) -> Subscription<Key> {
         self.streams.subscribe(reader)
     }

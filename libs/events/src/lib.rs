@@ -72,11 +72,11 @@ pub struct OperationChanged {
 /// The reader of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reader {
-    /// Those that the tenant may see.
+    /// A tenant, with the events that it may see.
     Tenant(TenantId),
-    /// Those that everybody may see.
+    /// Everybody, with the events that everybody may see.
     Everybody,
-    /// Those that administrators may see.
+    /// Administrators, with the events that they may see.
     Administrators,
 }
 
@@ -143,7 +143,7 @@ impl Events {
         let start = Start::of(last, query.after, Position::parse, expected)?;
         let tenant = caller.tenant.map(|(tenant, _)| tenant);
         let open = streams.open((tenant, tenant.is_none().then_some(caller.user)), STREAMS)?;
-        // before the position is read: what comes later is a change
+        // before the position is read: later events are changes
         let changes = hub.subscribe(match reader {
             Reader::Tenant(tenant) => Some(tenant),
             Reader::Everybody | Reader::Administrators => None,

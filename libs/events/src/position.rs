@@ -1,4 +1,4 @@
-//! Where a stream is.
+//! The position in a stream.
 
 use std::{fmt, time::Duration};
 
@@ -8,8 +8,8 @@ use sqlx::PgConnection;
 
 use crate::follow::Start;
 
-/// The `id` of a server-sent event: `<time>@<cursor>`. What is not before the cursor was written about that time or later, which
-/// tells whether it is still kept.
+/// The `id` of a server-sent event: `<time>@<cursor>`. Events after the cursor were written at about that
+/// time or later, which shows whether they are still kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Position {
     /// Unix time in seconds.
@@ -30,8 +30,8 @@ impl Position {
     }
 }
 
-/// Returns the position at which a stream starts; none if events after it may have been deleted. All that are younger than `kept`
-/// are there.
+/// Returns the position at which a stream starts; none if events after it may have been deleted. All events
+/// younger than `kept` exist.
 pub(crate) async fn position(
     start: Start<Position>,
     conn: &mut PgConnection,
@@ -44,7 +44,7 @@ pub(crate) async fn position(
         Start::Oldest => outbox.resume(conn, Cursor::default()).await?,
         Start::Latest => outbox.end(conn).await?,
         Start::After(position) => {
-            // the cursor of a database that was restored means nothing in this one
+            // the cursor of a restored database has no meaning in this one
             let is_known = outbox.resume(conn, position.cursor.clone()).await? == position.cursor;
             let oldest = at.saturating_sub_unsigned(kept.as_secs());
             return Ok(Some(position).filter(|position| is_known && position.at > oldest));

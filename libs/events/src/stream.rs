@@ -25,7 +25,7 @@ pub(crate) struct Follower {
     pub(crate) reader: Reader,
     pub(crate) outbox: Outbox,
     pub(crate) changes: Subscription<Key>,
-    /// All events up to this position were sent.
+    /// there were no events until now
     pub(crate) position: Position,
 }
 

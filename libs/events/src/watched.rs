@@ -1,4 +1,4 @@
-//! What is watched by open streams: read once per replica, whatever the number of streams.
+//! Keys watched by open streams: read once per replica, regardless of the number of streams.
 
 use std::{
     collections::HashMap,
@@ -8,7 +8,7 @@ use std::{
 
 use tokio::sync::{Notify, watch};
 
-/// The keys that streams of this process watch, each with how it was when it was read. Clones share them.
+/// The keys that streams of this process watch, each with its last value. Clones share them.
 pub struct Watched<K, T = ()>(Arc<Inner<K, T>>);
 
 struct Inner<K, T> {
@@ -52,13 +52,13 @@ impl<K: Clone + Eq + Hash, T: Clone + Default> Watched<K, T> {
         self.keys().is_empty()
     }
 
-    /// Returns what is watched.
+    /// Returns the watched keys.
     #[must_use]
     pub fn all(&self) -> Vec<K> {
         self.keys().keys().cloned().collect()
     }
 
-    /// Tells the streams of these keys that there is something new.
+    /// Notifies the streams of these keys of a change.
     pub fn wake(&self, changed: impl IntoIterator<Item = K>) {
         let keys = self.keys();
         for sender in changed.into_iter().filter_map(|key| keys.get(&key)) {
@@ -66,12 +66,12 @@ impl<K: Clone + Eq + Hash, T: Clone + Default> Watched<K, T> {
         }
     }
 
-    /// Tells all streams that there may be something new.
+    /// Notifies all streams of a possible change.
     pub fn wake_all(&self) {
         self.keys().values().for_each(|sender| sender.send_modify(|_| {}));
     }
 
-    /// Tells the streams of a key how it was found, if that is new. Those of a key that is gone end.
+    /// Gives the streams of a key its value, if that is new. The streams of a key that is gone end.
     pub fn found(&self, key: &K, found: Option<T>)
     where
         T: PartialEq,
@@ -103,12 +103,12 @@ pub struct Subscription<K: Clone + Eq + Hash, T: Clone + Default = ()> {
 }
 
 impl<K: Clone + Eq + Hash, T: Clone + Default> Subscription<K, T> {
-    /// Returns how the key was when it was last read. What comes later is a change.
+    /// Returns the last value of the key. Later values count as changes.
     pub fn seen(&mut self) -> T {
         self.seen.as_mut().map(|seen| seen.borrow_and_update().clone()).unwrap_or_default()
     }
 
-    /// Waits until there may be something new since [`Subscription::seen`]. False if the key is gone.
+    /// Waits until there may be a change since [`Subscription::seen`]. False if the key is gone.
     pub async fn changed(&mut self) -> bool {
         match &mut self.seen {
             Some(seen) => seen.changed().await.is_ok(),

@@ -21,8 +21,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{cursor::Cursor, outbox::Outbox};
 
-/// How often a waiting reader reads without a notification, while it cannot rely on them; otherwise [`Db::heal`]
-/// decides.
+/// How often a waiting reader reads without a notification, while notifications are unreliable; otherwise
+/// [`Db::heal`] decides.
 const POLL: Duration = Duration::from_secs(2);
 /// Maximum number of cursors that are known to be at the end.
 const KNOWN: usize = 10_000;
@@ -125,7 +125,7 @@ impl Feed {
     /// Wakes waiting readers, as a notification does: for a process that listens to the channel by itself instead of
     /// with [`Feed::task`].
     pub fn wake(&self) {
-        // at once, so that nobody notes an end between the two
+        // atomically, so that no end is recorded in between
         let mut ends = lock(&self.ends);
         ends.clear();
         self.published.send_replace(());
@@ -144,7 +144,7 @@ impl Feed {
         Some(at + self.db.heal()).filter(|until| *until > Instant::now())
     }
 
-    /// Notes that nothing was published after a cursor when it was read, unless readers were woken since.
+    /// Records that nothing was published after a cursor when it was read, unless readers were woken since.
     fn put_end(&self, cursor: &Cursor, published: &watch::Receiver<()>, at: Instant) {
         let mut ends = lock(&self.ends);
         let is_current = matches!(published.has_changed(), Ok(false));
@@ -183,7 +183,7 @@ impl Feed {
         };
         loop {
             published.mark_unchanged();
-            // a reader that does not wait wants what is committed now
+            // a reader that does not wait needs what is committed now
             let known = if wait.at_most.is_zero() { None } else { self.is_end_until(&after) };
             if let Some(until) = known {
                 let is_over = Instant::now() >= deadline || wait.stop.is_cancelled();
@@ -207,7 +207,7 @@ impl Feed {
             if !page.items.is_empty() || after.is_beginning() || is_over {
                 return Ok(page.into());
             }
-            // the pages before were all of an earlier read: there may be changes since
+            // the previous pages were from an earlier read: there may be changes since
             let is_rest = after.partial.is_some();
             after = page.next;
             if is_rest {

@@ -24,8 +24,8 @@ pub struct Page<T> {
     pub items: Vec<(Cursor, Change<T>)>,
     /// The cursor after all of them.
     pub next: Cursor,
-    /// Whether these are all changes until now; false if more may follow at once: the page is full, or it is the rest of one
-    /// that was read in part.
+    /// Whether these are all changes until now; false if more may follow at once, because the page is full,
+    /// or is the rest of an earlier read.
     pub complete: bool,
 }
 

@@ -19,8 +19,8 @@
 //! create index operations_finished on operations (finished_at) where finished_at is not null;
 //! ```
 //!
-//! An operation outlives its target. One that has finished does not change. What an operation does, and when it has
-//! finished, is decided by the service.
+//! An operation outlives its target. One that has finished does not change. The service decides what an
+//! operation does and when it has finished.
 
 mod store;
 

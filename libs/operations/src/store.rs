@@ -54,7 +54,7 @@ pub(crate) async fn insert(conn: &mut PgConnection, new: &NewOperation<'_>) -> s
     Ok(row.into())
 }
 
-/// Records with an operation the position of the running request, if its trace is recorded.
+/// Stores the trace position of the running request with an operation, if its trace is recorded.
 ///
 /// # Errors
 /// If the database fails.
@@ -70,12 +70,13 @@ pub async fn record_trace(conn: &mut PgConnection, id: OperationId) -> sqlx::Res
     .map(drop)
 }
 
-/// Positions of the requests behind an open operation, those of which the trace is recorded.
+/// Trace positions of the requests behind an open operation, if they are recorded.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Requests {
-    /// The one that asked for the operation.
+    /// The request that started the operation.
     pub asked: Option<TraceContext>,
-    /// The one that asked for the operation before it on the same target, which it continues, undoes or supersedes.
+    /// The request that started the previous operation on the same target, which this one continues, undoes
+    /// or supersedes.
     pub before: Option<TraceContext>,
 }
 
@@ -120,7 +121,7 @@ pub async fn report(
     .map(drop)
 }
 
-/// Finishes an open operation. False if it has finished before; it stays as it is then.
+/// Finishes an open operation. False if it has finished before; it is unchanged then.
 ///
 /// # Errors
 /// If the database fails.

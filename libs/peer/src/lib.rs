@@ -1,8 +1,9 @@
-//! Calls from one service to another: each carries the tokens of the calling service and of the user, the request id, the
-//! position in the trace and the idempotency key. Nothing is repeated here; that is up to the caller.
+//! Calls from one service to another: each carries the tokens of the calling service and of the user, the
+//! request id, the position in the trace and the idempotency key. Nothing is retried here; the caller decides
+//! that.
 //!
-//! What a service offers to others, and the client of it, is a crate beside the service (`services/<service>/api`). What may not
-//! enter here: paths and types of any service.
+//! The types and the client of a service are in a crate of the service (`services/<service>/api`). Paths and
+//! types of services may not enter here.
 
 use std::{sync::Arc, time::Duration};
 
@@ -51,8 +52,8 @@ impl Error {
         }
     }
 
-    /// Returns the problem of a request that needed the service, whose name for people is `service`: "The stock service". A scope
-    /// that the caller's API key lacks there is named.
+    /// Returns the problem of a request that needed the service; `service` is its display name: "The stock
+    /// service". A scope that the caller's API key lacks there is named.
     #[must_use]
     pub fn into_problem(self, service: &str) -> Problem {
         match self {
@@ -92,7 +93,7 @@ impl Peer {
     /// Sends a request and returns the body of the response, null if it is empty. `key` is the idempotency key.
     ///
     /// # Errors
-    /// If the service does not answer, refuses, or answers what is not expected.
+    /// If the service does not answer, refuses, or returns an unexpected response.
     pub async fn call<T: DeserializeOwned>(
         &self,
         method: Method,
@@ -162,8 +163,8 @@ pub fn new_key() -> String {
 /// The body of a call without one.
 pub const NO_BODY: Option<&()> = None;
 
-/// Encodes text from a caller as one segment of a path. URLs cannot contain the segments `.` and `..`, in whatever
-/// encoding: they, and empty text, become a blank, which names nothing.
+/// Encodes text from a caller as one segment of a path. URLs cannot contain the segments `.` and `..` in any
+/// encoding: they, and empty text, become a blank, which matches nothing.
 #[must_use]
 pub fn segment(text: &str) -> String {
     let text = if matches!(text, "" | "." | "..") { " " } else { text };

@@ -1,6 +1,6 @@
-//! The services of the platform, as `platform.toml` in the root of the repository lists them: their ports, routes, callers
-//! and what they need. What an installation decides (addresses, secrets) does not enter, and no service imports another by
-//! way of it.
+//! The services of the platform, as `platform.toml` in the root of the repository lists them: their ports,
+//! routes, callers and requirements. Settings of an installation (addresses, secrets) may not enter, and no
+//! service imports another through this crate.
 
 mod list;
 
@@ -26,7 +26,7 @@ pub fn stateful() -> impl Iterator<Item = &'static Service> + Clone {
     LIST.iter().filter(|service| service.schema)
 }
 
-/// The services that the gateway forwards requests to: those that have paths, besides itself.
+/// The services that the gateway forwards requests to: those that have paths, except itself.
 pub fn routed() -> impl Iterator<Item = &'static Service> + Clone {
     LIST.iter().filter(|service| service.name != GATEWAY && !service.paths.is_empty())
 }

@@ -1,4 +1,4 @@
-//! The fields of `platform.toml`, and what a list may not say.
+//! The fields of `platform.toml`, and the checks of a list.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,20 +39,22 @@ pub struct Service {
     /// Services that it calls with its token; with a schema identity, to read revocations.
     #[serde(default)]
     pub calls: Vec<String>,
-    /// Those that its configuration has a section of the same name for, with `url` and `token`.
+    /// Those for which its configuration has a section of the same name, with `url` and `token`.
     #[serde(default)]
     pub endpoints: Vec<String>,
-    /// Requests of anyone, within the rate limit for signing in: `[METHOD ]PATH`, where a last `*` is the rest of the path.
+    /// Requests that need no token, within the rate limit for signing in: `[METHOD ]PATH`, where a last `*`
+    /// is the rest of the path.
     #[serde(default)]
     pub sign_in: Vec<String>,
-    /// Requests of anyone, likewise.
+    /// Requests that need no token, likewise.
     #[serde(default)]
     pub public: Vec<String>,
-    /// Paths after `/v1/`, for themselves and what is below them, with the scopes to read and to write; a segment `*` is any.
-    /// Their first segments are the collections that the gateway forwards to the service, with an access token.
+    /// Paths after `/v1/`, with everything below them, and the scopes to read and to write; a segment `*`
+    /// matches any. Their first segments are the collections that the gateway forwards to the service, with
+    /// an access token.
     #[serde(default)]
     pub paths: BTreeMap<String, [String; 2]>,
-    /// Paths after `/internal/v1/`, likewise, with who may call them.
+    /// Paths after `/internal/v1/`, likewise, with their callers.
     #[serde(default)]
     pub internal: BTreeMap<String, Internal>,
 }
@@ -65,16 +67,16 @@ impl Service {
     }
 }
 
-/// Who may call internal operations.
+/// The callers of internal operations.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Internal {
-    /// Services; without them all that have a service token.
+    /// Services; if absent, all that have a service token.
     pub callers: Option<Vec<String>>,
     /// Whether they call for a user.
     #[serde(default)]
     pub user: User,
-    /// What the user's token needs.
+    /// The scope that the user's token needs.
     pub scope: Option<String>,
 }
 
@@ -94,7 +96,7 @@ pub enum User {
 /// Reads a list.
 ///
 /// # Errors
-/// Says what is wrong with it.
+/// What is wrong with it.
 pub(crate) fn parse(text: &str) -> Result<Vec<Service>, String> {
     let list: List = toml::from_str(text).map_err(|error| error.to_string())?;
     let mut seen = BTreeMap::new();

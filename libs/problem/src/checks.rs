@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt::Display};
 
 use crate::details::FieldError;
 
-/// Fields that are not valid, at least one.
+/// Invalid fields, at least one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.summary())]
 pub struct Invalid(Vec<FieldError>);
@@ -44,7 +44,7 @@ impl Checks {
         self.0.push(FieldError { pointer: pointer.into(), detail: detail.into() });
     }
 
-    /// Requires an RFC 1123 label: what Kubernetes object names and parts of host names may be.
+    /// Requires an RFC 1123 label: the form of Kubernetes object names and parts of host names.
     pub fn name(&mut self, pointer: &str, text: &str) {
         self.require(
             is_dns_label(text),

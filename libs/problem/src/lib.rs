@@ -1,6 +1,7 @@
 //! Problems as values: their types, their JSON, and the checks of fields that lead to them.
 //!
-//! For rules, which refuse without knowing HTTP or a database: nothing may enter that needs either. `libs/api` makes a response of them.
+//! For rules, which refuse without HTTP or a database: nothing may enter that needs either. `libs/api` turns
+//! them into responses.
 
 pub mod checks;
 mod details;

@@ -79,7 +79,7 @@ macro_rules! problems {
 }
 
 problems! {
-    // requests that no service could carry out
+    // requests that no service can carry out
     BadRequest = BAD_REQUEST "bad-request", "Malformed request",
         "Correct the request as `detail` says and send it again.";
     InvalidField = UNPROCESSABLE_ENTITY "invalid-field", "Invalid field",
@@ -415,7 +415,7 @@ impl Serialize for ProblemType {
     }
 }
 
-/// An open set: a newer version of the platform may answer types that are not listed.
+/// An open set: a newer version of the platform may return types that are not listed.
 impl PartialSchema for ProblemType {
     fn schema() -> RefOr<Schema> {
         let known: Vec<String> = Self::ALL.iter().map(|known| known.uri()).collect();

@@ -13,7 +13,7 @@ pub fn composed(text: &str) -> String {
 /// Reads text in normalization form C.
 ///
 /// # Errors
-/// If the value is no text.
+/// If the value is not text.
 pub fn nfc<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     Ok(composed(&String::deserialize(deserializer)?))
 }

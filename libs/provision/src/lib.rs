@@ -168,7 +168,8 @@ async fn create_role(
     let statement =
         format!("alter role {name} login nosuperuser nocreatedb nocreaterole {attributes} password {quoted}");
     execute(conn, statement).await?;
-    // to compile a query of a service takes longer than the query, and leaves LLVM, 70 MiB, in its connection
+    // JIT compilation of a service's query takes longer than the query, and keeps LLVM, 70 MiB, in its
+    // connection
     execute(conn, format!("alter role {name} set jit = off")).await
 }
 

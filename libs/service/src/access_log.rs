@@ -14,10 +14,10 @@ use axum::{
 use hyper::body::{Frame, SizeHint};
 use tracing::Span;
 
-/// Bodies of a known size up to this are taken as sent: counting them costs more than it tells.
+/// Bodies of a known size up to this count as sent: counting their bytes is not worth the cost.
 const SMALL: u64 = 64 * 1024;
 
-/// What the log tells of a request, besides the fields of its span.
+/// Fields of the log line of a request, in addition to those of its span.
 pub(crate) struct Line {
     pub(crate) span: Span,
     /// Ends with the line.
@@ -63,7 +63,7 @@ pub(crate) fn add(response: Response, mut line: Line) -> Response {
     }
 }
 
-/// A body that counts what is read of it.
+/// A body that counts the bytes that are read.
 struct Counted {
     body: Body,
     sent: u64,

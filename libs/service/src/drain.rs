@@ -1,6 +1,6 @@
-//! Reads the rest of a request's body that its handler has not read. Otherwise the server closes the connection after
-//! the response: the client may lose the response while it still sends, and a connection shared by many callers breaks
-//! for all of them.
+//! Reads the rest of a request's body that its handler has not read. Otherwise the server closes the
+//! connection after the response: a client that is still sending may lose the response, and a connection
+//! shared by many callers breaks for all of them.
 
 use std::{
     pin::Pin,

@@ -34,13 +34,13 @@ use crate::{
 
 /// The largest JSON body, in bytes.
 const BODY_LIMIT: usize = 256 * 1024;
-/// How long a readiness check may take for the metrics, which are served whatever does not answer.
+/// How long a readiness check may take for the metrics, which are served even if dependencies do not answer.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long the readiness check of a report may take: about as long as the dependencies.
 const REPORT_TIMEOUT: Duration = Duration::from_millis(800);
 
-/// What sees each request.
+/// Observes each request.
 #[derive(Clone)]
 struct Observer {
     metrics: Metrics,
@@ -85,7 +85,7 @@ impl Front {
         }
     }
 
-    /// Where requests come from; without it, from services of the platform.
+    /// Sets the origin of requests; without it, they are from services of the platform.
     #[must_use]
     pub fn with_origin(mut self, origin: Origin) -> Self {
         self.observer.origin = origin;
@@ -160,7 +160,8 @@ impl Front {
             .layer(middleware::from_fn(request_id::layer))
     }
 
-    /// What [`Self::wrap`] does, around one function: for a process whose routes are not all in a router.
+    /// Applies the layers of [`Self::wrap`] to one function: for a process whose routes are not all in a
+    /// router.
     pub async fn answer<F>(&self, request: Request, handler: impl FnOnce(Request) -> F) -> Response
     where
         F: Future<Output = Response> + Send,
@@ -170,8 +171,8 @@ impl Front {
         request_id::with_id(request, |request| observe(&self.observer, None, request, handler)).await
     }
 
-    /// The complete front of an internal service: its routes, health, metrics, report, layers and fallbacks. What a handler
-    /// leaves of a request's body is read.
+    /// The complete front of an internal service: its routes, health, metrics, report, layers and fallbacks.
+    /// Unread rests of request bodies are read.
     pub fn serve(&self, routes: Router) -> Router {
         let routes =
             routes.fallback(problem::no_such_route).method_not_allowed_fallback(problem::no_such_method);

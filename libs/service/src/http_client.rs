@@ -1,4 +1,4 @@
-//! The HTTP client of a service: bounded in every wait.
+//! The HTTP client of a service, with a time limit for every wait.
 
 use std::time::Duration;
 

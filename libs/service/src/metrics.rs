@@ -80,8 +80,8 @@ pub struct Registrar<'r> {
 }
 
 impl Registrar<'_> {
-    /// Registers a metric with these labels. No label may have the id or name of a tenant, user, instance, unit or
-    /// storage: the number of series must not grow with what users create.
+    /// Registers a metric with these labels. No label may have the id or name of a tenant, user, instance,
+    /// unit or storage: the number of series must not grow with users' data.
     pub fn register(
         &mut self,
         name: &'static str,

@@ -1,5 +1,6 @@
-//! The newest lines that this process has logged, for the logs of the platform (`/logz`). Each level keeps its own: many lines of
-//! one do not displace the few of another. Secrets are removed when lines are read, as from texts of health.
+//! The newest lines that this process has logged, for the logs of the platform (`/logz`). Each level has its
+//! own limit, so that many lines of one level do not displace the few of another. Secrets are removed when
+//! lines are read, as from texts of health.
 
 use std::{
     collections::VecDeque,
@@ -23,12 +24,12 @@ use crate::health::redact;
 const LINES: usize = 1000;
 /// Bytes of lines that are kept of each level.
 const BYTES: usize = 512 * 1024;
-/// Longest line, in bytes. Of a longer one its message is kept, up to this length.
+/// Longest line, in bytes. Of a longer one only its message is kept, up to this length.
 const LONGEST: usize = 16 * 1024;
 /// How long a reader waits for the next line.
 const WAIT: Duration = Duration::from_secs(15);
 
-/// Those of this process.
+/// The lines of this process.
 static OF_PROCESS: LazyLock<RecentLogs> = LazyLock::new(RecentLogs::default);
 
 /// How important a line is.
@@ -114,7 +115,7 @@ impl LogLine {
     }
 }
 
-/// Which lines a reader wants.
+/// The lines that a reader requests.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LogQuery {
@@ -126,8 +127,9 @@ pub struct LogQuery {
     pub request_id: Option<String>,
     /// The most lines.
     pub limit: usize,
-    /// The process and the number of the last line that the reader has: the next ones follow, the oldest first, and are waited
-    /// for. Another process begins with its newest lines. Without it, the newest lines there are.
+    /// The process and the number of the last line that the reader has: returns the next ones, the oldest
+    /// first, and waits for them. Another process begins with its newest lines. Without it, returns the
+    /// newest lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<Uuid>,
     #[serde(default)]
@@ -168,7 +170,7 @@ impl Default for RecentLogs {
 }
 
 impl RecentLogs {
-    /// Those of this process.
+    /// The lines of this process.
     #[must_use]
     pub fn of_process() -> &'static Self {
         &OF_PROCESS
@@ -194,7 +196,7 @@ impl RecentLogs {
         self.last.send_replace(number);
     }
 
-    /// Returns the lines of a query, after the next one was logged if it asks for those after one.
+    /// Returns the lines of a query. Waits for the next line if the query asks for later ones.
     pub async fn read(&self, query: &LogQuery) -> LogPage {
         let follows = query.process == Some(self.process);
         let mut last = self.last.subscribe();
@@ -239,7 +241,7 @@ impl RecentLogs {
                 newest
             }
         };
-        // a page that is full may not be the last one
+        // a full page may not be the last one
         let last = match found.last() {
             Some((number, _)) if after.is_some() && found.len() == query.limit => *number,
             _ => end,

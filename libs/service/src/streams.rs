@@ -42,11 +42,11 @@ pub struct EventSender {
     slow_reader: Duration,
 }
 
-/// The client is gone, or takes nothing.
+/// The client is gone, or reads nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Disconnected;
 
-/// Returns a stream of server-sent events, and what sends them. A client that takes nothing for as long as `slow_reader`
+/// Returns a stream of server-sent events, and their sender. A client that reads nothing for `slow_reader`
 /// counts as gone.
 #[must_use]
 pub fn event_stream(slow_reader: Duration) -> (EventSender, Response) {
@@ -68,7 +68,7 @@ impl EventSender {
     /// Sends lines of the stream, each with its line break.
     ///
     /// # Errors
-    /// If the client is gone, or takes nothing.
+    /// If the client is gone, or reads nothing.
     pub async fn send(&self, text: String) -> Result<(), Disconnected> {
         match timeout(self.slow_reader, self.out.send(Bytes::from(text))).await {
             Ok(Ok(())) => Ok(()),
@@ -80,7 +80,7 @@ impl EventSender {
         }
     }
 
-    /// Tells the client why the stream ends. One that takes nothing misses it.
+    /// Sends the client the reason why the stream ends. A client that reads nothing misses it.
     pub fn close(self, why: &str) {
         let _ = self.out.try_send(Bytes::from(format!(": {why}\n\n")));
     }

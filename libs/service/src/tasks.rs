@@ -1,7 +1,8 @@
 //! The background tasks of a service, as one list: `app.rs` names all of them, and [`Workers`] runs them.
 //!
-//! The name of a task says whose it is and what it is for, in the words of [`Duty`]: `<service>.<owner>.<duty>`, and
-//! `.<cluster>` if there is one for each cluster. Its metrics and its part of `/statusz` have this name ([`Workers`]).
+//! The name of a task contains its owner and its duty, in the words of [`Duty`]: `<service>.<owner>.<duty>`,
+//! and `.<cluster>` if there is one for each cluster. Its metrics and its part of `/statusz` have this name
+//! ([`Workers`]).
 
 use std::{fmt, future::ready, time::Duration};
 
@@ -9,16 +10,16 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{Round, Workers};
 
-/// What a task is for. There are no other words.
+/// The purpose of a task. There are no other words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Duty {
-    /// Carries out what is desired or due: a row queue, a comparison.
+    /// Carries out a desired state or due work: a row queue, a comparison.
     Reconcile,
-    /// Reads what happens elsewhere, and passes it on: notifications, a feed, a cluster.
+    /// Reads changes elsewhere, and passes them on: notifications, a feed, a cluster.
     Follow,
-    /// Deletes what is too old or not needed any more.
+    /// Deletes old or unneeded data.
     Retention,
-    /// Measures, and keeps what belongs to the process or describes it: metrics, caches, reports about itself.
+    /// Maintains what belongs to the process or describes it: metrics, caches, reports about itself.
     Housekeeping,
     /// Serves connections.
     Serve,
@@ -98,8 +99,8 @@ impl Task {
         Self::paced(owner, duty, (period, period), |_| ready(()), parts, round)
     }
 
-    /// As [`Task::every`], but waits for `rest`, too, after each pause: for work of which none is due while the process rests.
-    /// Two rounds are `longest` apart at most, without which a round is late.
+    /// As [`Task::every`], but also waits for `rest` after each pause: for work that is never due while the
+    /// process rests. Two rounds are at most `longest` apart; otherwise a round counts as late.
     pub fn paced<P, R, W>(
         owner: impl Into<String>,
         duty: Duty,

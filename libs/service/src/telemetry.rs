@@ -27,7 +27,7 @@ const LAST_EXPORT: Duration = Duration::from_secs(3);
 type Bridge = OpenTelemetryTracingBridge<SdkLoggerProvider, SdkLogger>;
 type Exported = reload::Handle<Option<Bridge>, Layered<EnvFilter, Registry>>;
 
-/// The layer that exports, which the configuration sets. The log begins before it is read.
+/// The layer that exports, set after the configuration is read. The log begins before that.
 static EXPORTED: OnceLock<Exported> = OnceLock::new();
 
 /// Starts logging for this process, panics included. `RUST_LOG` filters (default `info`).
@@ -55,8 +55,8 @@ pub fn init() {
 pub(crate) struct LogExport(SdkLoggerProvider);
 
 impl LogExport {
-    /// Exports the lines of the service `name` from here on, in the background. Lines that the collector does not take are dropped.
-    /// None if the process does not log by [`init`].
+    /// Exports the lines of the service `name` from here on, in the background. Lines that the collector does
+    /// not accept are dropped. None if the process does not log by [`init`].
     ///
     /// # Errors
     /// If the endpoint cannot be used.
@@ -79,9 +79,10 @@ impl LogExport {
         Ok(Some(Self(provider)))
     }
 
-    /// Exports what is left. It blocks: call it off the threads of the runtime, which the export needs.
+    /// Exports the remaining lines. It blocks: call it off the threads of the runtime, which the export
+    /// needs.
     pub(crate) fn shut_down(&self) {
-        // the log itself is what would tell an error
+        // an error could only be reported by the log itself
         let _ = self.0.shutdown_with_timeout(LAST_EXPORT);
     }
 }

@@ -28,8 +28,8 @@ use crate::{
 const RECOVERED: Duration = Duration::from_secs(60);
 /// Failures in a row after which the process is not ready.
 const NOT_READY: u32 = 3;
-/// A worker that ran this long no longer keeps the process from being ready. After an outage of Postgres all replicas wait
-/// for this, so that it must be short.
+/// A worker that ran this long no longer keeps the process from being ready. After an outage of Postgres all
+/// replicas wait for this, so it must be short.
 const READY_AGAIN: Duration = Duration::from_secs(5);
 /// A worker that has not recovered for this long makes the process unhealthy, so that it is restarted.
 const UNHEALTHY: Duration = Duration::from_secs(300);
@@ -185,9 +185,9 @@ impl Workers {
         self.0.shutdown.track(async move { inner.supervise(name, worker, start).await });
     }
 
-    /// Runs `round` at once and then every `period`, after which it waits for `rest`, until shutdown; the pause is skipped
-    /// after [`Round::More`]. Two rounds are `longest` apart at most. A round that returns an error is logged, counted and
-    /// repeated after `period`, but after 30 s at the latest.
+    /// Runs `round` at once and then every `period`, after which it waits for `rest`, until shutdown; the
+    /// pause is skipped after [`Round::More`]. Two rounds are at most `longest` apart. A round that returns
+    /// an error is logged, counted and repeated after `period`, but after 30 s at the latest.
     ///
     /// # Panics
     /// If a worker of this name exists.
@@ -251,7 +251,7 @@ impl Workers {
         self.check(|state| state.failures_in_a_row >= NOT_READY)
     }
 
-    /// Whether the process should go on.
+    /// Whether the process should continue.
     ///
     /// # Errors
     /// Names a worker that has been failing for minutes.
@@ -270,7 +270,7 @@ impl Workers {
         Ok(())
     }
 
-    /// How all workers are, for the report of the process.
+    /// Returns the state of all workers, for the report of the process.
     #[must_use]
     pub fn report(&self) -> Vec<health::Worker> {
         let now = SystemTime::now();
@@ -387,7 +387,7 @@ impl State {
         let late = |(period, last): (Duration, SystemTime)| {
             now.duration_since(last).unwrap_or_default().saturating_sub(period).as_secs_f64()
         };
-        // it runs only once it was polled, which is not a failure
+        // it runs only after it was polled; until then it has not failed
         let is_down = self.failures_in_a_row > 0 && !self.running || self.round_failed;
         health::Worker {
             name: name.to_owned(),
@@ -408,7 +408,7 @@ async fn recovered(worker: &Worker) {
     std::future::pending::<()>().await;
 }
 
-/// The longest backoff: what the platform waits for at most once an outage has ended.
+/// The longest backoff: the maximum wait of the platform after the end of an outage.
 const MAX_DELAY: Duration = Duration::from_secs(10);
 
 fn backoff() -> impl Iterator<Item = Duration> {

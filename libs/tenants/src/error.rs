@@ -2,13 +2,13 @@
 
 use api::{Problem, ProblemType};
 
-/// The tenant is not active, or the database does not say whether it is.
+/// The tenant is not active, or the database fails.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The tenant is suspended or being deleted.
     #[error("the tenant is suspended")]
     Suspended,
-    /// The database does not carry it out.
+    /// The database fails.
     #[error(transparent)]
     Database(#[from] sqlx::Error),
 }

@@ -36,9 +36,9 @@ pub async fn find(conn: &mut PgConnection, tenant: TenantId) -> sqlx::Result<Opt
     .await
 }
 
-/// Records the order unless a later one is known, and returns the latest, and whether it is this one. Waits for requests that
-/// have seen the tenant active; those that follow see the new state. Time turns the order to delete a tenant into one to
-/// delete its storages.
+/// Records the order unless a later one is known, and returns the latest, and whether it is this one. Waits
+/// for requests that have read the tenant as active; later ones read the new state. After the grace period,
+/// the order to delete a tenant becomes one to delete its storages.
 ///
 /// # Errors
 /// If the database fails.

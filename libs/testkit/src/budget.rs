@@ -1,4 +1,4 @@
-//! The budget of a test: how many cases it tries.
+//! The budget of a test: the number of its cases.
 
 /// Size of what a case tries at random or many times: `usual` in every run, `long` with `cargo xtask test --long`.
 #[must_use]

@@ -22,7 +22,7 @@ pub struct TestDb {
     admin: PgConnectOptions,
     /// The services that have a schema in it.
     created: OnceCell<Vec<&'static str>>,
-    /// Where services connect to, if not to Postgres itself.
+    /// Address that services connect to, if not Postgres itself.
     address: Option<SocketAddr>,
     runtime: tokio::runtime::Handle,
 }
@@ -155,7 +155,7 @@ fn config(url: String) -> DbConfig {
         worker_password: worker,
         owner_password: Some(owner),
         max_connections: 10,
-        // tests change rows by hand
+        // tests change rows manually
         heal_seconds: 2,
     }
 }

@@ -40,7 +40,7 @@ impl DatabaseProxy {
         Self { address, cuts }
     }
 
-    /// Where services connect to.
+    /// Address that services connect to.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address

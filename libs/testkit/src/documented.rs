@@ -1,4 +1,4 @@
-//! A service that answers as its document says.
+//! A stand-in for a service that answers by its OpenAPI document.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,10 +11,10 @@ use axum::{
 };
 use serde_json::Value;
 
-/// A service that answers every call with the example of its OpenAPI document, and remembers the calls that do not agree with
-/// the document.
+/// A service that answers every call with the example of its OpenAPI document, and records the calls that do
+/// not match the document.
 pub struct Documented {
-    /// Where it listens: `http://127.0.0.1:<port>`.
+    /// Address of the listener: `http://127.0.0.1:<port>`.
     pub url: String,
     document: Arc<Document>,
 }
@@ -105,7 +105,7 @@ impl Document {
     }
 }
 
-/// A problem whose detail says what the document does not have, so that the caller's error does, too.
+/// A problem with the missing part of the document in its detail, which the caller's error then contains.
 fn not_documented(why: &str) -> Response {
     let problem = serde_json::json!({
         "type": "about:blank", "title": "Not documented", "status": 501, "detail": format!("not as documented: {why}"),

@@ -1,4 +1,5 @@
-//! An issuer of access tokens. Services fetch its keys and follow its revocations as they do the identity service's.
+//! An issuer of access tokens. Services fetch its keys and follow its revocations like those of the identity
+//! service.
 
 use std::{sync::Arc, time::Duration};
 
@@ -40,7 +41,7 @@ pub struct Issuer {
 
 #[derive(Deserialize)]
 struct After {
-    /// How many were read; empty for none.
+    /// Number of revocations that were read; empty for none.
     after: String,
     wait_seconds: u64,
 }
@@ -62,8 +63,8 @@ async fn changes(
     Json(Changes { items, next_cursor: all.len().to_string(), complete: true })
 }
 
-/// Since when a maker has been able to make things: since the last revocation of the member, and no longer once all tokens of
-/// the user or those of the API key were revoked.
+/// Since when a maker has had its rights: since the last revocation of the member, and not at all after all
+/// tokens of the user or those of the API key were revoked.
 fn able_since(revoked: &[Change<Revocation>], maker: &Maker) -> Option<jiff::Timestamp> {
     let (user_id, tenant_id, session_id) =
         (Some(maker.user_id), maker.tenant_id, maker.api_key_id.map(session_of));
@@ -161,8 +162,8 @@ impl Issuer {
         }
     }
 
-    /// Revokes tokens that were issued until now. The rights of a user whose tokens are all revoked have ended, as those of an
-    /// API key whose session is; a member has new ones.
+    /// Revokes tokens that were issued until now. The rights of a user end when all tokens are revoked, those
+    /// of an API key when its session is; a member gets new ones.
     #[expect(clippy::disallowed_methods, reason = "tests run on the real clock")]
     pub fn revoke(&self, change: Revocation) {
         self.revocations.send_modify(|all| all.push(Change { at: jiff::Timestamp::now(), change }));

@@ -1,5 +1,6 @@
-//! A registry of images with one private image per repository: it answers questions for manifests, after basic authentication or
-//! with a token of its own authorization service, as the distribution specification and Docker Hub have it.
+//! A registry of images with one private image per repository: it serves manifests, after basic
+//! authentication or with a token of its own authorization service, as in the distribution specification and
+//! Docker Hub.
 
 use std::sync::{Arc, Mutex};
 
@@ -75,7 +76,7 @@ impl Registry {
         password.clone_into(&mut self.0.password.lock().unwrap());
     }
 
-    /// How many manifests it has handed out.
+    /// Number of manifests that it has served.
     #[must_use]
     pub fn pulls(&self) -> u32 {
         *self.0.manifests.lock().unwrap()

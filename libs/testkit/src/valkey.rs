@@ -1,4 +1,4 @@
-//! A Valkey or Redis of the machine, and a proxy before it that is slow.
+//! A Valkey or Redis of the machine, and a slow proxy in front of it.
 
 use std::{
     net::SocketAddr,
@@ -83,7 +83,7 @@ impl Drop for Valkey {
     }
 }
 
-/// A TCP proxy that holds answers back. It ends with the runtime.
+/// A TCP proxy that delays answers. It ends with the runtime.
 #[derive(Debug)]
 pub struct SlowProxy {
     address: SocketAddr,
@@ -120,13 +120,13 @@ impl SlowProxy {
         Self { address, delay }
     }
 
-    /// Where it listens.
+    /// Address of the listener.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Holds each answer back for this long from now on.
+    /// Delays each answer by this time from now on.
     pub fn hold_back(&self, delay: Duration) {
         self.delay.send_replace(delay);
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Longer waits are printed, and `cargo xtask pace` shows them beside the slowest cases.
+/// Longer waits are printed, and `cargo xtask pace` shows them with the slowest cases.
 const TOLD: Duration = Duration::from_millis(500);
 
 /// Polls until `poll` returns a value, for at most 30 seconds. `what` describes the condition in the panic.

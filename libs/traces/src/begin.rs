@@ -7,7 +7,7 @@ use opentelemetry::trace::{Link, SpanBuilder, SpanKind};
 
 use crate::{HEADER, Span, TraceContext, Tracer, method::known, position::Position};
 
-/// Who sends the requests of a listener.
+/// The senders of requests to a listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// Anyone. They name a trace, but do not decide that it is recorded.
@@ -42,8 +42,8 @@ impl Tracer {
         span
     }
 
-    /// Begins the span of a reconcile: in the trace of the request that asked for it, and linked to that request. Without
-    /// one, in a new trace.
+    /// Begins the span of a reconcile: in the trace of the request that caused it, and linked to that
+    /// request. Without one, in a new trace.
     pub fn reconcile(&self, name: &'static str, request: Option<TraceContext>) -> Span {
         if !self.is_on() {
             return Span::none();

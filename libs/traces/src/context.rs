@@ -43,7 +43,7 @@ impl TraceContext {
         SpanContext::new(self.trace.into(), self.span.into(), flags, true, TraceState::NONE)
     }
 
-    /// Reads the headers of a request. Removes `tracestate` if it does not go on.
+    /// Reads the headers of a request. Removes `tracestate` if it is not passed on.
     pub(crate) fn take(headers: &mut HeaderMap) -> Option<Self> {
         let mut values = headers.get_all(HEADER).iter();
         let given = values.next().filter(|_| values.next().is_none());

@@ -25,8 +25,8 @@ pub fn received(span: &mut Span, status: StatusCode) {
     }
 }
 
-/// Records a request that was served and its response. `route` is the template of its path: never the path, which may
-/// contain what only its owner may know.
+/// Records a request that was served and its response. `route` is the template of its path: never the path,
+/// which may contain private data.
 pub fn answered(span: &mut Span, method: &Method, route: Option<&str>, status: StatusCode) {
     span.set("http.request.method", method_attribute(method));
     if let Some(route) = route {

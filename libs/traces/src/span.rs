@@ -9,7 +9,7 @@ use tracing::Instrument as _;
 
 use crate::{TraceContext, position::Position};
 
-/// A span, which ends when it is dropped. It may be one that is not recorded: then only its position is passed on.
+/// A span, which ends when it is dropped. If it is not recorded, only its position is passed on.
 #[derive(Debug)]
 #[must_use = "a span ends when it is dropped"]
 pub struct Span {

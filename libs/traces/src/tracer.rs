@@ -81,8 +81,8 @@ impl Tracer {
         self.0.is_some()
     }
 
-    /// Exports what is left, and records nothing from then on. It blocks: call it off the threads of the runtime, which the
-    /// export needs.
+    /// Exports the remaining spans, and records nothing from then on. It blocks: call it off the threads of
+    /// the runtime, which the export needs.
     pub fn shut_down(&self) {
         let Some(inner) = &self.0 else { return };
         if let Err(error) = inner.provider.shutdown_with_timeout(LAST_EXPORT) {
@@ -112,8 +112,8 @@ impl Tracer {
         Some((span, context))
     }
 
-    /// Whether a trace that begins here is recorded. The id of the trace does not decide it, because a client may have
-    /// chosen the id.
+    /// Whether a trace that begins here is recorded. This does not depend on the trace id, which a client may
+    /// have chosen.
     pub(crate) fn chosen(&self) -> bool {
         // the two highest bits are those of a UUID's variant
         self.0.as_ref().is_some_and(|inner| (Uuid::new_v4().as_u64_pair().1 << 2) < inner.threshold)

@@ -56,14 +56,14 @@ where
     let hashes = writes.iter().map(|(key, body)| key.hash(body)).collect::<Result<Vec<_>, _>>()?;
     let keys: Vec<String> = writes.iter().map(|(key, _)| key.key.clone()).collect();
     let mut seen = HashSet::new();
-    // None: to be carried out
+    // None: not carried out before
     let mut outcomes: Vec<Option<Result<Reply, Problem>>> = Vec::with_capacity(writes.len());
     for ((is_locked, stored), (key, hash)) in
         store::lock_all(tx, scope, &keys).await?.into_iter().zip(keys.iter().zip(&hashes))
     {
         outcomes.push(match stored {
             Some(stored) if is_locked => Some(stored.reply_to(hash)),
-            // another session has the lock, or a write before it
+            // another session has the lock, or an earlier write has the same key
             _ if !is_locked || !seen.insert(key) => Some(Err(in_use())),
             _ => None,
         });

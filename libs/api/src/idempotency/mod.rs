@@ -241,7 +241,7 @@ fn in_use() -> Problem {
     Problem::new(ProblemType::IdempotencyKeyInUse, "A request with the same Idempotency-Key is in progress.")
 }
 
-/// Another request with the key was committed while this one asked for the lock.
+/// Another request with the key was committed while this one waited for the lock.
 fn missed(error: sqlx::Error) -> Problem {
     match error {
         sqlx::Error::Database(error) if error.is_unique_violation() => in_use(),
@@ -249,8 +249,8 @@ fn missed(error: sqlx::Error) -> Problem {
     }
 }
 
-/// The commit was sent and not confirmed: either all of the write has taken effect, with its key, or nothing. The same
-/// request with the same key then gets the stored response, or carries out the write.
+/// The commit was sent but not confirmed: either the whole write has taken effect, with its key, or nothing
+/// has. The same request with the same key then gets the stored response, or carries out the write.
 fn outcome_unknown(error: sqlx::Error) -> Problem {
     let mut problem = Problem::from(error);
     if problem.is(ProblemType::Unavailable) {

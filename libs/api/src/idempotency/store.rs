@@ -81,7 +81,7 @@ pub(super) async fn lock_all(
     scope: &str,
     keys: &[String],
 ) -> sqlx::Result<Vec<Found>> {
-    // `limit 1` makes each key a look at the index, whatever Postgres knows of the table
+    // `limit 1` makes each key one lookup in the index, regardless of Postgres' statistics of the table
     let rows = sqlx::query_as!(
         Row,
         r#"select pg_try_advisory_xact_lock(

@@ -66,7 +66,7 @@ impl Examples {
         }
     }
 
-    /// An example of the member `name` of the schema `owner`. Null where a value is neither known nor needed.
+    /// An example of the member `name` of the schema `owner`. Null where no value is known or needed.
     fn compose(&self, schema: &Value, (owner, name): (&str, &str), part: Part) -> Value {
         if let Some(value) = declared(schema) {
             return value;

@@ -93,7 +93,7 @@ fn common_problems(path: &str, operation: &Value) -> Vec<ProblemType> {
     let body = !operation["requestBody"].is_null();
     let groups: [(bool, &[P]); 9] = [
         (true, &[P::BadRequest, P::Internal, P::Unreadable, P::Unavailable]),
-        // the gateway's own
+        // problems of the gateway itself
         (!needs("service_token"), &[P::TooManyRequests, P::Overloaded, P::NoAnswer]),
         (
             needs("bearer"),
@@ -166,7 +166,7 @@ fn add_headers(path: &str, method: &str, operation: &mut Value, mutable: &BTreeS
         }
         let success = status.starts_with('2');
         let created = matches!(status.as_str(), "201" | "202");
-        // a collection has no version; what is created in it has
+        // a collection has no version, but objects created in it do
         let versioned =
             mutable.contains(path) && (path.ends_with('}') && method != "delete" || status == "201");
         let mut names = vec!["XRequestId"];

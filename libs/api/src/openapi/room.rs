@@ -1,4 +1,4 @@
-//! The routes of a service that is several crates.
+//! The routes of a service that consists of several crates.
 
 use axum::{Router, extract::FromRef};
 use utoipa::openapi::OpenApi;

@@ -10,8 +10,8 @@ use utoipa_axum::router::UtoipaMethodRouter;
 /// Names that several types of a document have, until [`super::finish`] refuses it.
 pub(super) const CLASHES: &str = "x-schema-clashes";
 
-/// As the router of `utoipa-axum`, in whose document one of several types of one name silently takes the place of the others. This one
-/// notes the name, and [`super::finish`] refuses the document.
+/// Like the router of `utoipa-axum`, in which one of several types of the same name silently replaces the
+/// others in the document. This one records the name, and [`super::finish`] refuses the document.
 pub struct OpenApiRouter<S = ()>(utoipa_axum::router::OpenApiRouter<S>);
 
 impl<S: Send + Sync + Clone + 'static> Default for OpenApiRouter<S> {
@@ -81,7 +81,7 @@ pub fn merge(document: &mut OpenApi, mut other: OpenApi) {
     document.merge(other);
 }
 
-/// Notes the names that one type has among these schemas, and another there or in the document.
+/// Records names that these schemas give to several types, or to another type than the document does.
 fn note_clashes(document: &mut OpenApi, schemas: &[(String, RefOr<Schema>)]) {
     let mut known: BTreeMap<&str, &RefOr<Schema>> = BTreeMap::new();
     let components = document.components.get_or_insert_with(Components::new).clone();

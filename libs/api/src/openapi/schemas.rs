@@ -65,7 +65,7 @@ pub(super) fn complete(document: &mut Value) {
 
 fn complete_schema(schema: &mut Value) {
     if let Value::Object(members) = schema {
-        // only where it is the keyword: a property may be called `properties`, too
+        // only where it is the keyword: a property may also be called `properties`
         let names =
             members.get("properties").and_then(Value::as_object).map(|all| all.keys().cloned().collect());
         if let Some(names) = names.filter(|_| members.contains_key("type")) {

@@ -83,7 +83,7 @@ impl Problem {
         Self::new(ProblemType::Forbidden, detail)
     }
 
-    /// 404: the resource does not exist, or belongs to another tenant. Both look exactly alike.
+    /// 404: the resource does not exist, or belongs to another tenant. Both give the same response.
     #[must_use]
     pub fn not_found() -> Self {
         Self::new(ProblemType::NotFound, "Nothing with this id exists here.")
@@ -192,7 +192,7 @@ impl From<Arc<sqlx::Error>> for Problem {
 
         let code = error.as_database_error().and_then(|cause| cause.code()).unwrap_or_default();
         match (&*error, code.as_ref()) {
-            // a server that ends in the middle of a message, or of the handshake, is a protocol error
+            // a server that ends in the middle of a message, or of the handshake, causes a protocol error
             (Io(_) | Tls(_) | Protocol(_) | PoolTimedOut | PoolClosed | BeginFailed | WorkerCrashed, _) => {
                 Self::unavailable("The database", error)
             }
@@ -219,7 +219,7 @@ impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         if let Some(cause) = &self.cause {
             let (problem, status, cause) = (self.kind, self.status.as_u16(), ErrorChain(&**cause));
-            // a client that hangs up or sends what cannot be read is no fault of ours
+            // a client that disconnects or sends an unreadable request is not an error of ours
             if self.status.is_server_error() {
                 tracing::error!(%problem, status, %cause, "request failed");
             } else {

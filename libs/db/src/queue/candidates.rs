@@ -1,4 +1,4 @@
-//! Which rows to lease next: those that are due, soon due or woken, each lane within its limit.
+//! The rows to lease next: those that are due, soon due or woken, each lane within its limit.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -29,7 +29,7 @@ impl<K: Key> Candidate<K> {
     }
 }
 
-/// Rows to reconcile though they may not be due, oldest first, each once.
+/// Rows to reconcile even if they are not due, oldest first, each once.
 pub(super) struct Woken<K> {
     order: VecDeque<K>,
     keys: HashSet<K>,
@@ -48,7 +48,8 @@ impl<K: Key> Woken<K> {
         }
     }
 
-    /// Takes up to `most` rows that do not run here; those that do are reconciled once more afterwards.
+    /// Takes up to `most` rows that are not being reconciled here; those that are will be reconciled once
+    /// more.
     pub(super) fn take(&mut self, most: usize, running: &mut Running<K>) -> HashSet<K> {
         let mut taken = HashSet::new();
         while taken.len() != most {
@@ -76,7 +77,8 @@ impl<K: Key> Woken<K> {
 pub(super) struct Selected<K> {
     /// Rows of full lanes were not read.
     pub(super) some_unread: bool,
-    /// As many rows were read as one read may, and their lanes left slots free: rows of other lanes may wait behind them.
+    /// The read returned its maximum number of rows, and their lanes left slots free: rows of other lanes may
+    /// wait behind them.
     pub(super) room_left: bool,
     pub(super) candidates: Vec<Candidate<K>>,
     /// The candidates that fit into the free slots.
@@ -97,7 +99,7 @@ impl<K: Key> Selected<K> {
             return Duration::ZERO;
         }
         let due_in = self.candidates.iter().filter(|row| !row.is_due()).map(|row| row.due_in);
-        // those that could not be leased are locked for a moment, or taken by another replica
+        // rows that could not be leased are locked for a moment, or taken by another replica
         let soon = (self.leased.len() != self.chosen.len()).then_some(0.05);
         due_in.chain(soon).map(Duration::from_secs_f64).fold(poll, Duration::min)
     }

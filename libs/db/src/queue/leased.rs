@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::{Key, Table};
 use crate::Db;
 
-/// A row that this worker has to itself.
+/// A row that this worker has leased.
 #[derive(Debug, Clone, Copy)]
 pub struct Leased<K> {
     /// The row.

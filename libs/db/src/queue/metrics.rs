@@ -17,7 +17,7 @@ use super::{Key, Queue};
 
 /// Time between two measurements of a queue.
 const MEASURE_EVERY: Duration = Duration::from_secs(15);
-/// Due rows are counted up to this number: counting costs the same however long the queue is.
+/// Due rows are counted up to this number, so that counting has a bounded cost.
 const MOST_COUNTED: i64 = 10_000;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -67,7 +67,7 @@ impl QueueMetrics {
 
     pub(super) fn of(&self, queue: &'static str) -> TableMetrics {
         for result in ["done", "failed", "lease_lost"] {
-            // a counter that is not there before its first event hides that event from `increase`
+            // `increase` misses the first event of a counter that did not exist before
             self.results.get_or_create(&ResultLabels { queue, result }).inc_by(0);
         }
         let labels = QueueLabels { queue };

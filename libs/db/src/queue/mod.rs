@@ -10,11 +10,11 @@
 //! and an index on `coalesce(lease_until, wake_at)` where that is not null: a leased row is due when its lease
 //! expires, any other row at `wake_at`.
 //!
-//! Taking a row sets its lease and clears `wake_at`, so a time that is set while the row is leased is never lost:
-//! releasing keeps the earlier one. A lease is renewed for as long as the work takes; the worker stops when it
-//! cannot renew. A failed reconcile is repeated with backoff, and so is one that panics: a poison row delays no
-//! other. Each *lane* of a queue (the rows of one cluster, say) may use a part of the concurrency only, so a lane
-//! that hangs leaves room for the others.
+//! Taking a row sets its lease and clears `wake_at`, so a time that is set while the row is leased is never
+//! lost: releasing keeps the earlier one. A lease is renewed for as long as the work takes; the worker stops
+//! when it cannot renew. A failed reconcile is repeated with backoff, and so is one that panics: a poison row
+//! does not delay others. Each *lane* of a queue (for example the rows of one cluster) may use only a part of
+//! the concurrency, so a lane that hangs leaves slots for the others.
 //!
 //! `NOTIFY` makes all replicas check for due rows at once; a slow poll covers lost notifications.
 //!
@@ -112,10 +112,10 @@ impl Table {
     }
 }
 
-/// Rows read for each free slot, as some may be in lanes that are full.
+/// Rows read for each free slot, as some may be in full lanes.
 const ROWS_PER_SLOT: usize = 4;
 
-/// How often due rows are read without a notification: for rows that a process which has crashed was to reconcile.
+/// How often due rows are read without a notification: for rows of a process that has crashed.
 pub const HEAL: Duration = Duration::from_secs(60);
 
 /// Limits of a queue.
@@ -216,8 +216,8 @@ impl<K: Key> Queue<K> {
         }))
     }
 
-    /// Reconciles the row soon, in this process and without a write. For events that every replica receives: a
-    /// row that another replica has leased is left to it.
+    /// Reconciles the row soon, in this process and without a write. For events that every replica receives:
+    /// a row that another replica has leased is skipped.
     pub fn wake(&self, key: K) {
         lock(&self.0.woken).push(key);
         self.0.nudge.notify_one();
@@ -254,7 +254,7 @@ impl<K: Key> Queue<K> {
 
     async fn listen(&self) -> anyhow::Result<()> {
         let mut listener = self.0.db.listen(self.0.table.channel).await?;
-        // what was notified before the connection was made
+        // for notifications from before the connection
         self.0.nudge.notify_one();
         loop {
             listener.recv().await?;

@@ -66,7 +66,7 @@ impl<K: Key> Queue<K> {
                 never = &mut measuring => match never {},
             }
         }
-        // what has begun is finished
+        // reconciles that have begun are finished
         while let Some(ended) = running.tasks.join_next().await {
             self.ended(&mut running, &ended);
         }
@@ -119,7 +119,7 @@ impl<K: Key> Queue<K> {
             .is_empty
             .store(candidates.is_empty() && running.lanes.is_empty() && !limited, Ordering::Relaxed);
         let leased_keys: HashSet<K> = leased.iter().map(|leased| leased.key).collect();
-        // woken rows that are leased elsewhere or gone are dropped; those that found no room stay
+        // woken rows that are leased elsewhere or gone are dropped; those without a free slot stay
         let left = candidates.iter().map(|row| row.key).filter(|key| woken.contains(key));
         lock(&self.0.woken).extend(left.filter(|key| !leased_keys.contains(key)));
         for leased in leased {

@@ -1,5 +1,6 @@
-//! The health of a process beyond [`crate::Front`]'s readiness check: the dependencies that it calls and the queues
-//! that it works on. Parts of a process register theirs; `/statusz` reports them for the platform's health.
+//! The health of a process beyond [`crate::Front`]'s readiness check: the dependencies that it calls and the
+//! queues that it processes. Parts of a process register theirs; `/statusz` reports them for the platform's
+//! health.
 //!
 //! Dependencies are called when the report is read, in parallel and within [`TIMEOUT`]; a report of the last second is
 //! reused. Texts of errors pass [`redact`] before they are kept.
@@ -116,7 +117,7 @@ impl Health {
         self.depends_on_http(name, DependencyKind::Service, http, url);
     }
 
-    /// Adds a server over HTTP. Any answer but a server's error shows that it works.
+    /// Adds a server over HTTP. Any response except a server error shows that it works.
     pub fn depends_on_http(&self, name: &str, kind: DependencyKind, http: &reqwest::Client, url: String) {
         let http = http.clone();
         self.depends_on(name, kind, move || {
@@ -198,7 +199,7 @@ pub fn cause(error: &(dyn std::error::Error + 'static)) -> String {
     api::ErrorChain(error).to_string()
 }
 
-/// To a hundredth: what is below changes with each call and means nothing.
+/// To a hundredth: smaller differences change with each call and have no meaning.
 fn milliseconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 100_000.0).round() / 100.0
 }

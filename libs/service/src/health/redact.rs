@@ -5,11 +5,11 @@ use std::sync::{LazyLock, PoisonError, RwLock};
 use figment::value::{Dict, Value};
 use regex::Regex;
 
-/// What stands for a secret.
+/// The replacement for a secret.
 const REDACTED: &str = "[redacted]";
 /// Longest text that is kept, in characters.
 const LONGEST: usize = 300;
-/// Shortest value of the configuration that is looked for: shorter ones are words.
+/// Shortest value of the configuration that is searched for: shorter ones may be ordinary words.
 const SHORTEST: usize = 6;
 
 /// The secrets of the configuration.
@@ -19,7 +19,7 @@ static SECRETS: RwLock<Vec<String>> = RwLock::new(Vec::new());
 static FORMS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     let form = |pattern, replacement| Regex::new(pattern).ok().map(|regex| (regex, replacement));
     [
-        // user and password of a URL; a password may have any character but those that end a word
+        // user and password of a URL; a password may have any character except those that end a word
         form(r#"([A-Za-z][A-Za-z0-9+.-]*://)[^\s"'<>]*@"#, "${1}[redacted]@"),
         form(
             r#"(?i)([\w.-]*(?:password|passwd|pwd|secret|token|credential|signature|api[_-]?key|access[_-]?key)[\w.-]*["']?\s*[=:]\s*["']?)[^\s"'&;,]+"#,
@@ -35,7 +35,7 @@ static FORMS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     .collect()
 });
 
-/// Remembers the secrets of a configuration: texts whose names say so, and the passwords of URLs.
+/// Remembers the secrets of a configuration: values with names of secrets, and the passwords of URLs.
 pub(crate) fn remember(configuration: &Dict) {
     let mut found = Vec::new();
     collect(configuration, &mut found);

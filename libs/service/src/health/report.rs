@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use super::redact::redact;
 use crate::clock::now;
 
-/// Lag from which on a process counts as degraded, in seconds.
+/// Lag in seconds from which a process counts as degraded.
 const LATE: f64 = 60.0;
 
 /// How a module or one of its replicas is.
@@ -147,7 +147,7 @@ pub struct Report {
     pub queues: Vec<Queue>,
 }
 
-/// What [`Report::of`] is made of.
+/// The inputs of [`Report::of`].
 pub(crate) struct Parts {
     pub(crate) module: String,
     pub(crate) started_at: Timestamp,

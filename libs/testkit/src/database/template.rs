@@ -1,5 +1,5 @@
-//! Templates: the migrated database of a service or of several, made once per server and copied for each test. Migrating takes
-//! several times as long as a copy.
+//! Templates: the migrated database of a service or of several, created once per server and copied for each
+//! test. Migrating takes several times as long as a copy.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -20,7 +20,7 @@ pub(super) async fn clone(admin: &PgConnectOptions, name: &str, services: &[(&'s
             make(admin, &mut conn, &template, services).await;
         }
     }
-    // its files as they are: to write all of it to the log takes three times as long
+    // copies the files: writing everything to the log takes three times as long
     execute(&mut conn, format!("create database {name} template {template} strategy file_copy")).await;
     // rights on a database are not copied with it
     let roles: Vec<_> = services
@@ -58,7 +58,7 @@ async fn make(
     template: &str,
     services: &[(&'static str, &Migrator)],
 ) {
-    // that of a test that was killed
+    // left by a test that was killed
     execute(conn, format!("drop database if exists {template}")).await;
     execute(conn, format!("create database {template}")).await;
     let mut inside = PgConnection::connect_with(&admin.clone().database(template)).await.unwrap();

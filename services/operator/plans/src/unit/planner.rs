@@ -125,7 +125,7 @@ impl<'a> Planner<'a> {
     ) {
         status::record_failure(&mut self.plan.status, wanted, reason, message, self.snapshot.now);
         self.plan.log_source = log_source;
-        // everything planned before belonged to the attempt
+        // all previous actions of the plan belonged to the attempt
         self.plan.before_status.retain(|action| matches!(action, Action::AddFinalizer));
         self.plan.after_status.clear();
         self.held = None;
@@ -210,8 +210,8 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// The time after which the node counts as down; `None` if it is ready. What happened while this process could not
-    /// observe does not count: the cluster could not hear from the node then either.
+    /// The time after which the node counts as down; `None` if it is ready. Time in which this process could
+    /// not observe does not count, as the cluster may not have heard from the node then either.
     fn remaining_until_down(&self, node: &ObservedNode) -> Option<Duration> {
         if node.ready {
             return None;
@@ -231,16 +231,16 @@ impl<'a> Planner<'a> {
         matches!(state, Some(NodeState::Down | NodeState::Gone))
     }
 
-    /// Whether the pod is bound to a node that does not exist, or that is down while most others are not. An outage does not
-    /// bring back a pod that the unit no longer waited for.
+    /// Whether the pod is bound to a node that does not exist, or that is down while most others are not. An
+    /// outage does not restore a pod that the unit no longer waited for.
     pub(super) fn is_lost(&self, pod: &ObservedPod) -> bool {
         let is_gone = pod.node.as_ref().is_some_and(|node| self.node_state(node) == NodeState::Gone);
         let was_given_up = self.unit.status.is_some() && self.previous.instance.is_none();
         is_gone || (self.is_down(pod) && (!self.snapshot.outage || was_given_up))
     }
 
-    /// Whether the pod was deleted on a lost node. It is no longer waited for. Nothing of a unit that is being removed
-    /// starts elsewhere: it need not wait for a node that is down, even if most are.
+    /// Whether the pod was deleted on a lost node. It is no longer waited for. No pod of a unit that is being
+    /// removed starts elsewhere, so it need not wait for a node that is down, even if most are.
     pub(super) fn is_abandoned(&self, pod: &ObservedPod) -> bool {
         let is_removed = self.unit.metadata.deletion_timestamp.is_some();
         pod.deleting && (self.is_lost(pod) || (is_removed && self.is_down(pod)))

@@ -181,7 +181,7 @@ pub fn barrier_name(unit: &GpuUnit, after: &str) -> String {
     format!("{}-barrier-{}", unit.name_any(), short_hash(after.as_bytes()))
 }
 
-/// Where an instance pod is placed, and with which devices.
+/// The node and the devices of an instance pod.
 #[derive(Clone, Copy, Debug)]
 pub struct InstancePlace<'a> {
     /// Node.
@@ -399,7 +399,7 @@ fn probe(instance: &Instance) -> Option<Probe> {
     Some(probe)
 }
 
-/// Escapes `$`: `$(NAME)` in a user's value is text and not a reference.
+/// Escapes `$`, so that `$(NAME)` in a user's value is not expanded.
 fn literal(value: &str) -> String {
     if value.contains("$(") || value.contains("$$") { value.replace('$', "$$") } else { value.to_owned() }
 }

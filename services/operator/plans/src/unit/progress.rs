@@ -60,7 +60,7 @@ impl<'a> Planner<'a> {
         Some(known.map_or(self.snapshot.now, |at| at.0))
     }
 
-    /// The kubelet could not pull the image, and tries again after a while. What is wrong may pass.
+    /// The kubelet could not pull the image, and will try again. The cause may be temporary.
     fn retry_image_pull(&mut self, wanted: &'a Instance, pod: &'a ObservedPod, failed_at: Timestamp) {
         let error = pod.waiting.as_ref().map(ToString::to_string).unwrap_or_default();
         let (reason, error) = pull_failure(error);
@@ -106,13 +106,13 @@ impl<'a> Planner<'a> {
         });
     }
 
-    /// All containers of the pod have ended, although the instance is wanted.
+    /// All containers of the pod have ended, although the instance is desired.
     fn plan_ended(&mut self, wanted: &'a Instance, pod: &'a ObservedPod, was_ready: bool) {
         let status_reason = pod.status_reason.clone().unwrap_or_default();
         let reason = status_reason.reason.as_str();
         let not_admitted = is_not_admitted(pod);
         if was_ready || not_admitted {
-            // its place first, then another pod
+            // takes its place back first, then creates another pod
             self.plan.before_status.push(Action::DeletePod { pod: pod.reference(), grace: None });
             self.place_is_used = not_admitted;
             self.hold_place(None);

@@ -1,4 +1,4 @@
-//! The resources of a unit: requests and limits of its pods, and the hash that tells when they change.
+//! The resources of a unit: requests and limits of its pods, and the hash that changes with them.
 
 use std::collections::BTreeMap;
 
@@ -44,10 +44,10 @@ pub(super) fn requirements_with(spec: &GpuUnitSpec, claim: Option<&str>) -> Reso
     ResourceRequirements { claims, ..requirements(spec) }
 }
 
-/// The requests and limits without the overhead of a runtime: together they are the unit's.
+/// The requests and limits without the overhead of a runtime: with it they add up to the unit's.
 ///
 /// # Errors
-/// Why nothing is left for the container.
+/// Why no resources are left for the container.
 pub(super) fn without_overhead(
     mut requirements: ResourceRequirements,
     overhead: &BTreeMap<String, Quantity>,

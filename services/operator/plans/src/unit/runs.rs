@@ -27,7 +27,7 @@ impl RunEnd {
 }
 
 impl Planner<'_> {
-    /// Closes the open run if its pod no longer proves that it goes on.
+    /// Closes the open run if its pod no longer proves that it continues.
     pub(super) fn close_run(&mut self) {
         let Some(known) = &self.plan.status.instance else { return };
         let Some(since) = known.running_since.as_ref().map(|since| since.0) else { return };
@@ -69,7 +69,7 @@ impl Planner<'_> {
         }
     }
 
-    /// The end of the run since `since` in this pod; `None` if it goes on, or its end is still to come.
+    /// The end of the run since `since` in this pod; `None` if it continues, or has not ended yet.
     fn end_of_run(
         &self,
         pod: &ObservedPod,

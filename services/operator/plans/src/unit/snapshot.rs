@@ -14,7 +14,8 @@ use crate::observation::{
 pub struct Snapshot {
     /// Now.
     pub now: Timestamp,
-    /// Since when this process observes the cluster without a gap and may act on it. A wait before that is not late.
+    /// Since when this process observes the cluster without a gap and may act on it. Waiting time before that
+    /// does not count as late.
     pub observed_since: Timestamp,
     /// When this process last saw a pod of the unit disappear. A place that was freed then may still be unassigned.
     pub pod_gone_at: Option<Timestamp>,
