@@ -17,7 +17,7 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 const ANSWERED: f64 = 0.9999;
 /// Fraction of those that must be answered within 0.1 s.
 const FAST: f64 = 0.99;
-/// Requests whose duration says something: not those that failed, and no WebSockets.
+/// Requests whose duration is meaningful: successful ones, without WebSockets.
 const TIMED: &str = r#"job="atelier-gateway", route=~"/v1/.*", status!~"5..|101""#;
 
 /// The outcomes of some of the requests.

@@ -10,7 +10,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use sqlx::{Connection, PgConnection, postgres::PgConnectOptions};
 
-/// The configuration of `atelier-admin`. Each command names what it needs.
+/// The configuration of `atelier-admin`. Each command names the parts that it needs.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
@@ -25,12 +25,12 @@ pub struct Config {
     /// The encryption keys of the services that have some, as in their configurations: for `rotate-keys`.
     #[serde(default)]
     pub encryption_keys: BTreeMap<String, Vec<EncryptionKey>>,
-    /// What a support bundle collects.
+    /// Contents of a support bundle.
     #[serde(default)]
     pub bundle: BundleConfig,
 }
 
-/// What a support bundle collects, in addition to the data of the other commands.
+/// Contents of a support bundle, in addition to the data of the other commands.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct BundleConfig {
@@ -119,7 +119,7 @@ impl Database {
     }
 }
 
-/// Where a database is.
+/// The address of a database.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub(crate) host: String,

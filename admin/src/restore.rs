@@ -1,7 +1,8 @@
-//! `restore`: a backup becomes the database of the services, which then meet clusters and consumers that have moved on.
+//! `restore`: a backup becomes the database of the services, while clusters and consumers are ahead of it.
 //!
-//! Services cannot connect from the beginning of a restore until `after_restore` of each schema (migrations/*/*_restores.sql)
-//! has prepared the restored rows: they would give out units that are occupied, and hide what they publish from consumers.
+//! Services cannot connect from the beginning of a restore until `after_restore` of each schema
+//! (migrations/*/*_restores.sql) has prepared the restored rows: they would grant occupied units, and
+//! consumers would miss what they publish.
 
 use std::path::Path;
 
@@ -126,7 +127,7 @@ async fn refuse_missing_roles(conn: &mut PgConnection, schemas: &[&str]) -> anyh
     Ok(())
 }
 
-/// Forbids the services to connect, and refuses to go on while one is connected.
+/// Forbids the services to connect, and fails while one is connected.
 async fn lock_out(conn: &mut PgConnection, target: &Target, schemas: &[&str]) -> anyhow::Result<()> {
     let roles = running_roles(schemas);
     // as atelier-provision leaves a database: otherwise everyone may connect

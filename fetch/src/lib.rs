@@ -1,5 +1,6 @@
-//! `atelier-fetch`: downloads one file onto a volume. The file is written beside its path, verified, and renamed: readers see
-//! the file that was there before, or the complete new one. Each attempt can be repeated, and be killed at any time.
+//! `atelier-fetch`: downloads one file onto a volume. The file is written next to its path, verified, and
+//! renamed: readers see the previous file or the complete new one. Each attempt can be repeated, and killed
+//! at any time.
 
 mod place;
 

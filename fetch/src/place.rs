@@ -1,4 +1,4 @@
-//! Where a file is written: its path, and the temporary file beside it.
+//! Paths of a file: the final one, and the temporary file next to it.
 
 use std::{
     io,

@@ -30,8 +30,8 @@ static SUPERVISORS: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 /// Whether this process gets the orphans of its descendants, and has no other children than supervisors.
 static ADOPTS: AtomicBool = AtomicBool::new(false);
 
-/// From now on this process gets its descendants that have lost their supervisor, and ends them. It must have no other children
-/// than programs of this library.
+/// From now on this process adopts descendants that have lost their supervisor, and ends them. It must not
+/// have other children than programs of this library.
 ///
 /// # Errors
 /// If the kernel refuses.

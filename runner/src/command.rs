@@ -243,7 +243,7 @@ impl Running<'_> {
         }
     }
 
-    /// Ends the attempt of a program that has ended by itself.
+    /// Ends the attempt of a program that has exited without being told to.
     async fn exited(mut self, status: io::Result<ExitStatus>, stop: &CancellationToken) -> Result<(), Error> {
         let (session, attempt) = (self.session, self.attempt);
         let status = status.ok();

@@ -16,7 +16,7 @@ use crate::{
     results::{Results, upload},
 };
 
-/// After this time the worker asks for other jobs.
+/// After this time the worker requests other jobs.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How often an attempt that is delivering is checked for cancellation.
 const LOOK: Duration = Duration::from_secs(2);
@@ -70,7 +70,7 @@ impl Deliveries {
             };
             match ended.send(done) {
                 Ok(()) => Ok(()),
-                // nobody waits: it was handed over
+                // nobody waits: the delivery was handed over
                 Err(done) => done,
             }
         });
@@ -85,7 +85,7 @@ impl Deliveries {
                 () = stop.cancelled() => return Ok(()),
                 () = sleep(PATIENCE), if may_hand_over => {}
             }
-            // without an open poll, which would say that the attempt is not the worker's any more
+            // without an open poll, which would report that the attempt no longer belongs to the worker
             let handed = tokio::select! {
                 done = &mut end => return done.unwrap_or(Ok(())),
                 handed = session.hand_over(attempt) => handed,

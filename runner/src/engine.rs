@@ -19,7 +19,7 @@ use crate::fault::{self, Fault};
 const LONGEST: Duration = Duration::from_secs(1_800);
 /// Limit of other calls.
 const SHORT: Duration = Duration::from_secs(10);
-/// The checkpoint that the engine has when it starts, and goes back to after each request.
+/// The checkpoint that the engine has when it starts, and returns to after each request.
 const LOADED: &str = "default";
 /// The engine's answer, with the status 500, to a file that is not a picture.
 const UNREADABLE: [&str; 2] = ["Invalid encoded image", "image file is truncated"];
@@ -258,8 +258,8 @@ fn txt2img(parameters: &Map<String, Value>) -> Value {
     Value::Object(body)
 }
 
-/// As [`txt2img`], from a picture, which is stretched to the size. The mask is used as the page of the WebUI does by default:
-/// what is repainted begins with the picture's own content, and the whole picture is computed.
+/// As [`txt2img`], from a picture, which is stretched to the size. The mask is used like on the page of the
+/// WebUI by default: repainted parts begin with the picture's own content, and the whole picture is computed.
 fn img2img(parameters: &Map<String, Value>, init: &Init) -> Value {
     let mut body = txt2img(parameters);
     body["init_images"] = json!([BASE64.encode(&init.image)]);
@@ -282,9 +282,10 @@ fn without(text: &str, parameters: &Map<String, Value>) -> String {
     })
 }
 
-/// What an answer means to a request that needs another checkpoint than the one before, or the same. One that cannot be loaded leaves
-/// the WebUI with parts of the one before: it answers, but its next requests for that one fail or make other pictures (seen with
-/// 1.10.1). One that computes no numbers is loaded.
+/// The meaning of a response to a request that needs another checkpoint than the previous one (`loads`), or
+/// the same. A checkpoint that cannot be loaded leaves the WebUI with parts of the previous one: it answers,
+/// but its next requests for that one fail or make other pictures (seen with 1.10.1). A checkpoint that
+/// computes no numbers is loaded.
 fn failed(status: u16, text: &str, loads: bool) -> Failure {
     let failure = refused(status, text);
     let may_lack = loads && failure.is_retryable && !text.contains(NO_NUMBERS);

@@ -19,8 +19,8 @@ pub(crate) enum Fault {
     Gpu,
     /// The driver of the node does not fit, or there is none.
     Driver,
-    /// An illegal operation of a kernel. Nearly always the program and its inputs cause it; but the process is broken,
-    /// and a memory fault looks the same, so it may be tried elsewhere.
+    /// An illegal operation of a kernel. Nearly always the program and its inputs cause it; but the process
+    /// is broken, and a memory fault has the same symptoms, so it may be tried elsewhere.
     Kernel,
     /// A kernel has checked its inputs and refused them, as it would do anywhere. The process is broken.
     Assertion,
@@ -32,7 +32,7 @@ const TABLE: &[(Fault, &[&str])] = &[
         Fault::Memory,
         &["OutOfMemoryError", "CUDA out of memory", "HIP out of memory", "RESOURCE_EXHAUSTED: Out of memory"],
     ),
-    // PyTorch's allocator, when NVML cannot tell how much is left (pytorch/pytorch#112377)
+    // PyTorch's allocator, when NVML cannot report the free memory (pytorch/pytorch#112377)
     (Fault::Memory, &["NVML_SUCCESS == r INTERNAL ASSERT FAILED"]),
     // 2 cudaErrorMemoryAllocation, as PyTorch, Triton and NCCL quote it
     (
@@ -183,9 +183,10 @@ const TABLE: &[(Fault, &[&str])] = &[
     (Fault::Assertion, &["device-side assert triggered", "CUDA_ERROR_ASSERT"]),
 ];
 
-/// Xid errors after which the GPU is to be reset, drained or replaced: double bit errors (48), pages and rows that are retired or
-/// remapped, or cannot be (63, 64), NVLink (74), off the bus (79), contained and uncontained errors of the memory (94, 95), the GPU's own
-/// processor (119, 120), and unrecovered errors (140).
+/// Xid errors after which the GPU must be reset, drained or replaced: double bit errors (48), pages and rows
+/// that are retired or remapped, or cannot be (63, 64), NVLink (74), off the bus (79), contained and
+/// uncontained errors of the memory (94, 95), the GPU's own processor (119, 120), and unrecovered errors
+/// (140).
 const XID_OF_GPU: [u32; 10] = [48, 63, 64, 74, 79, 94, 95, 119, 120, 140];
 /// Those that programs cause: exceptions of the engines (13), page faults (31), a stopped channel (43).
 const XID_OF_KERNEL: [u32; 3] = [13, 31, 43];

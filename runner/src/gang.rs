@@ -54,7 +54,8 @@ pub(crate) async fn join(session: &Session, attempt: Attempt, work: &Work) -> Re
     }
 }
 
-/// Where the others reach this worker: the address from which it reaches the service, and a port that is free.
+/// The address at which the others reach this worker: the address from which it reaches the service, and a
+/// free port.
 async fn address(session: &Session) -> std::io::Result<SocketAddr> {
     let own = session.own_address().await?;
     TcpListener::bind((own, 0))?.local_addr()

@@ -92,7 +92,7 @@ impl Inventory {
                         tracing::warn!(error = format!("{error:#}"), "cannot report models");
                     }
                     Err(Error::NotYours) => return Error::NotYours,
-                    // what is refused is not sent again
+                    // a refused report is not sent again
                     Ok(()) | Err(Error::Refused { .. } | Error::Stale(_)) => self.told = now,
                 }
             }

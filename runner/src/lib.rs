@@ -1,4 +1,5 @@
-//! The process of a worker: polls the jobs service for work, runs it in the engine beside it, and uploads the results.
+//! The process of a worker: polls the jobs service for work, runs it in the engine on the same machine, and
+//! uploads the results.
 //!
 //! ```text
 //!  runner::run ──► jobs_service                sessions, polls, progress, transfers, results

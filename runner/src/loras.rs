@@ -15,10 +15,10 @@ use crate::{
 /// Beginning of the names of their files.
 const PREFIX: &str = "mdl_";
 
-/// Places the models of an attempt beside the engine, and names them in its prompt.
+/// Places the models of an attempt in the folder of the engine, and names them in its prompt.
 ///
 /// # Errors
-/// If one cannot be downloaded, or the engine does not take them.
+/// If one cannot be downloaded, or the engine does not accept them.
 pub(crate) async fn place(
     session: &Session,
     engine: &Engine,
@@ -56,7 +56,7 @@ fn name(id: &str, job: JobId) -> String {
     format!("{id}-{job}")
 }
 
-/// How a prompt names a model.
+/// The tag of a model in a prompt.
 fn tag(model: &Value, job: JobId) -> String {
     format!(" <lora:{}:{}>", name(model["id"].as_str().unwrap_or_default(), job), model["weight"])
 }

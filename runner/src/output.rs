@@ -73,7 +73,7 @@ fn check(entry: &fs::DirEntry, file_name: &OsStr) -> Result<String, &'static str
     }
     File::open(entry.path()).map_err(|_| "it cannot be read")?;
     let name = file_name.to_str().ok_or("its name is not UTF-8")?;
-    // one form for what looks the same
+    // one form for names that look the same
     let name: String = name.nfc().collect();
     if name.contains(char::is_control) {
         return Err("its name has control characters");

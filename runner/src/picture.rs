@@ -12,7 +12,8 @@ pub(crate) const KEPT: u8 = 0;
 /// Maximum edge of a picture that is changed, in pixels.
 const MAX_EDGE: u32 = 8_192;
 
-/// Extension and media type of a file, by its first bytes. The WebUI writes what its option `samples_format` says.
+/// Extension and media type of a file, by its first bytes. The format of the WebUI's files depends on its
+/// option `samples_format`.
 pub(crate) fn format(file: &[u8]) -> (&'static str, &'static str) {
     match file {
         [0x89, b'P', b'N', b'G', ..] => ("png", "image/png"),
@@ -22,12 +23,12 @@ pub(crate) fn format(file: &[u8]) -> (&'static str, &'static str) {
     }
 }
 
-/// The file, or one of the same look in opaque RGB of 8 bits. A file that cannot be read is left to the engine.
+/// The file, or an equivalent one in opaque RGB of 8 bits. A file that cannot be read is returned unchanged.
 pub(crate) fn plain(file: Bytes, background: u8) -> Bytes {
     flattened(&file, background).unwrap_or(file)
 }
 
-/// None if the file is no PNG, or looks the same to all.
+/// None if the file is not a PNG, or does not depend on the background.
 fn flattened(file: &[u8], background: u8) -> Option<Bytes> {
     let mut decoder = png::Decoder::new(Cursor::new(file));
     decoder.set_transformations(png::Transformations::normalize_to_color8());
@@ -42,7 +43,7 @@ fn flattened(file: &[u8], background: u8) -> Option<Bytes> {
     }
     let mut rows = vec![0; reader.output_buffer_size()?];
     let shape = reader.next_frame(&mut rows).ok()?;
-    // it may stand behind the pixels; what says which side is up must stay
+    // it may follow the pixels; the orientation must be kept
     reader.finish().ok()?;
     let exif = reader.info().exif_metadata.clone();
     let over = |colour: u8, opacity: u8| {

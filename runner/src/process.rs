@@ -29,7 +29,7 @@ pub struct Program {
 
 /// The processes of the program, one after another. They end when this is dropped.
 pub(crate) struct Engine {
-    /// Number of the process that is to be killed.
+    /// Number of the process to kill.
     kill: watch::Sender<u64>,
     /// Number of processes that have ended.
     ended: watch::Receiver<u64>,
@@ -105,7 +105,7 @@ async fn keep(
     }
 }
 
-/// Waits until this process is to be killed.
+/// Waits for the request to kill this process.
 async fn kill_of(killed: &mut watch::Receiver<u64>, number: u64) {
     if killed.wait_for(|killed| *killed == number).await.is_err() {
         std::future::pending::<()>().await;

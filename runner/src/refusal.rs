@@ -14,12 +14,12 @@ pub(crate) enum Meaning {
     Final(&'static str),
 }
 
-/// No room, no bucket, and other permanent refusals.
+/// No space, no bucket, and other permanent refusals.
 pub(crate) const FULL: &str = "storage-full";
 pub(crate) const MISSING: &str = "storage-missing";
 pub(crate) const REFUSED: &str = "storage-refused";
 
-/// Codes whose meaning the status alone does not tell.
+/// Codes whose meaning does not follow from the status alone.
 const CODES: [(&str, Meaning); 19] = [
     ("QuotaExceeded", Meaning::Final(FULL)),
     ("EntityTooLarge", Meaning::Final(FULL)),

@@ -45,7 +45,7 @@ pub(crate) async fn upload(session: &Session, attempt: Attempt, results: &Result
         Err(other) => return Err(other),
     }
     match send(session, attempt, results).await {
-        // no space, say: the user can do something about it. What was lost on its way may arrive next time
+        // for example no space: the user can act on it. An upload that was lost may succeed next time
         Err(Error::Refused { code, detail }) => {
             tracing::warn!(job.id = %attempt.job_id, code, detail, "results refused");
             session.fail(attempt, &code, &detail, (code == UPLOAD_MISSING, false)).await

@@ -92,7 +92,7 @@ async fn sessions(
         let ended = match served {
             Ok(()) => session.end().await,
             Err(Error::NotYours) => Err(Error::NotYours),
-            // what it could not report is no loss of the node
+            // an unreported failure does not count as a loss of the node
             Err(error) => session.end().await.and(Err(error)),
         };
         if let Err(error) = ended {
@@ -190,7 +190,7 @@ async fn serve(
                 match work::run(session, engines, job, &deliveries, stop).await {
                     Ok(true) => {}
                     Ok(false) => return Ok(()),
-                    // the attempt has ended; if the session has, too, the next poll tells
+                    // the attempt has ended; if the session has, too, the next poll reports it
                     Err(Error::NotYours) => tracing::info!("the attempt is not this worker's any more"),
                     Err(other) => return Err(other),
                 }

@@ -1,9 +1,10 @@
-//! The process between the runner and a program. It gets the orphans of the program (`PR_SET_CHILD_SUBREAPER`), ends
-//! them when the program has ended, and then ends as the program did: nothing that a program starts outlives it, not
-//! even daemons. It also ends everything when it is told to ([`END`]), and when the runner is gone.
+//! The process between the runner and a program. It adopts the orphans of the program
+//! (`PR_SET_CHILD_SUBREAPER`), ends them when the program has ended, and then exits with the status of the
+//! program: no process of a program outlives it, not even daemons. It also ends everything on request
+//! ([`END`]), and when the runner is gone.
 //!
-//! It is a fork of the runner, which has threads, and so it may neither allocate memory nor take locks. What needs memory gets it
-//! before the fork.
+//! It is a fork of the runner, which has threads, so it may neither allocate memory nor take locks. Memory is
+//! allocated before the fork.
 
 use std::{
     ffi::CStr,
@@ -31,7 +32,8 @@ pub(crate) const TERMINATE_GROUP: Signal = Signal::SIGUSR1;
 const MOST: usize = 65_536;
 /// How long processes are stopped before they are killed.
 const FREEZE: Duration = Duration::from_secs(5);
-/// How long processes may take to end. Longer only if the kernel does not end them, or they are of another user.
+/// How long processes may take to end. They take longer only if the kernel does not end them, or they belong
+/// to another user.
 const LIMIT: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(2);
 
@@ -147,14 +149,16 @@ impl Processes {
         Self(Vec::with_capacity(MOST))
     }
 
-    /// Ends the descendants of this process, but for `except` and theirs. Reports the status of each child that it takes. Descendants
-    /// become children when those between have ended, so the parent or a subreaper of each is this process.
+    /// Ends the descendants of this process, except `except` and theirs. Reports the status of each child
+    /// that it reaps. Descendants become children when the processes in between have ended, so this process
+    /// is the parent or a subreaper of each.
     pub(crate) fn end(&mut self, except: &[i32], mut reaped: impl FnMut(i32, i32)) {
         let begun = Instant::now();
         let own = Pid::this().as_raw();
         while begun.elapsed() < LIMIT {
             let mut runs = false;
-            // orphans at once, before they can begin another process and end: a chain of such is faster than a look at all
+            // orphans at once, before they can begin another process and end: a chain of these is faster than
+            // a full scan
             self.list(|process| {
                 if process.parent == own && process.runs() && !except.contains(&process.id) {
                     runs = true;
@@ -173,7 +177,7 @@ impl Processes {
             if !found {
                 return;
             }
-            // what is stopped does not fork; so nothing is killed while something may begin
+            // stopped processes do not fork, so nothing is killed while a new process may begin
             if runs && begun.elapsed() < FREEZE {
                 continue;
             }

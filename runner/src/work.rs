@@ -1,4 +1,4 @@
-//! One attempt: the engine works, its progress is reported, and an open poll tells when to stop.
+//! One attempt: the engine works, its progress is reported, and an open poll receives requests to stop.
 
 use std::time::Duration;
 

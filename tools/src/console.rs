@@ -46,7 +46,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
 
 fn npm(folder: &Path, script: &str) -> Command {
     let mut npm = process::command("npm", Signal::SIGTERM);
-    // what a failed case says must not depend on a terminal
+    // the message of a failed case must not depend on a terminal
     npm.current_dir(folder).args(["run", "--silent", script]).env("CI", "1");
     npm
 }

@@ -19,7 +19,7 @@ const REVISION: &str = "ATELIER_BUILD_REVISION";
 struct Image {
     name: &'static str,
     programs: Vec<String>,
-    /// What shows that the program runs in the image, without a configuration.
+    /// The command that shows that the program runs in the image, without a configuration.
     check: &'static [&'static str],
 }
 
@@ -120,7 +120,7 @@ async fn build(images: &[Image], folder: &Path, revision: Option<&str>) -> anyho
     let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let mut cargo = Command::new("cargo");
     cargo.current_dir(xtask::root()).env("RUSTFLAGS", "-C target-feature=+crt-static");
-    // /v1/platform/health says it
+    // shown in /v1/platform/health
     cargo.env(REVISION, revision.unwrap_or_default());
     // with --target, procedural macros are built without the flag
     cargo.args(["build", "--release", "--locked", "--target", &target]);
@@ -260,7 +260,7 @@ fn workspace(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The commit that is built: as the environment says, for a source without its repository, or git.
+/// The commit of the build: from the environment, for a source without its repository, or from git.
 async fn revision() -> Option<String> {
     if let Ok(given) = std::env::var(REVISION) {
         return Some(given);

@@ -1,7 +1,8 @@
-//! The commands of `cargo xtask`, which compiles this program and what it needs before it starts it.
+//! The commands of `cargo xtask`, which compiles this program and its requirements before it starts it.
 //!
-//! A crate below `tools` has what changes for a reason of its own: `up` and `measure`, for example, do not know each other. This one
-//! wires them, and has the commands that run others or are small. Nothing may enter that can stand in one of them.
+//! A crate below `tools` has code that changes for its own reasons: `up` and `measure`, for example, do not
+//! depend on each other. This one wires them, and has the commands that run others or are small. Nothing may
+//! enter that fits into one of them.
 #![expect(clippy::print_stdout, reason = "a command-line program talks to its user")]
 
 mod audit;
@@ -122,7 +123,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Does what is left of a command, on a platform of its own.
+/// Does the remaining work of a command, on a platform of its own.
 async fn carry_out(left: anyhow::Result<Option<Task>>) -> anyhow::Result<()> {
     match left? {
         Some(task) => up::carry_out(task).await,

@@ -11,7 +11,7 @@ use machine::{
 use nix::sys::signal::Signal;
 use xtask::packages::{self, Consent};
 
-/// Name of the report, and arguments. The rules of services are tested beside the code, by tests that build and run in
+/// Name of the report, and arguments. The rules of services are tested by unit tests, which build and run in
 /// seconds; a library by all its tests.
 const RUNS: [(&str, &[&str]); 2] = [
     (
@@ -63,7 +63,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         let report = target.join(name);
         std::fs::create_dir_all(&report)?;
         let mut cargo = process::command("cargo", Signal::SIGINT);
-        // the unchanged code is known to pass: `cargo xtask test` says so
+        // the unchanged code is known to pass, by `cargo xtask test`
         cargo
             .current_dir(&root)
             .args(["mutants", "--baseline", "skip", "--timeout", "60", "--output"])

@@ -9,7 +9,7 @@ use xtask::commands::Builds;
 pub(crate) fn build(what: Builds) -> anyhow::Result<()> {
     let arguments: &[&str] = match what {
         Builds::Nothing => return Ok(()),
-        // not `--package`: then every dependency would be built again with the features that this one asks for
+        // not `--package`: every dependency would then be rebuilt with the features that this one requests
         Builds::Tools => &["--bin", "atelier-tools"],
         Builds::Programs => &["--bins"],
         Builds::Benches => &["--bins", "--examples"],
@@ -26,7 +26,7 @@ pub(crate) fn build(what: Builds) -> anyhow::Result<()> {
     xtask::pace::record(&format!("build: {}", arguments.join(" ")), begun)
 }
 
-/// The folder of the programs: this one was built beside them.
+/// The folder of the programs, in which this one was built.
 pub(crate) fn folder() -> anyhow::Result<PathBuf> {
     let program = std::env::current_exe()?;
     Ok(program.parent().context("a program without a folder")?.to_owned())

@@ -36,7 +36,8 @@ fn dependencies(tools: &Tools) -> anyhow::Result<()> {
     succeed(deny)
 }
 
-/// Clippy and rustdoc look at each crate one after the other, so that what it depends on is compiled once for both.
+/// Clippy and rustdoc process the crates one after the other, so that their dependencies are compiled once
+/// for both.
 fn lint() -> anyhow::Result<()> {
     let mut command = cargo(&["check", "--workspace", "--all-targets", "--quiet"]);
     // arguments end with this text, as those of `cargo clippy` do

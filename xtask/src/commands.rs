@@ -1,4 +1,4 @@
-//! The commands of `cargo xtask`, and what has to be built for each. `tools` carries out all but `check`.
+//! The commands of `cargo xtask`, and the programs to build for each. `tools` carries out all but `check`.
 
 /// A command.
 #[derive(Debug)]
@@ -9,10 +9,10 @@ pub struct Command {
     pub builds: Builds,
 }
 
-/// What has to be compiled before the command starts.
+/// The programs to compile before the command starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Builds {
-    /// The command compiles what it needs.
+    /// None: the command compiles what it needs.
     Nothing,
     /// The program `atelier-tools`.
     Tools,

@@ -1,5 +1,6 @@
-//! What the developer's commands need before anything else is compiled: their list, and the packages of the machine. Few
-//! dependencies may enter: this is what `cargo xtask` waits for on a new machine.
+//! The parts of the developer's commands that run before anything else is compiled: their list, and the
+//! packages of the machine. Few dependencies may enter, as `cargo xtask` waits for this crate on a new
+//! machine.
 #![expect(clippy::print_stdout, reason = "a command-line program talks to its user")]
 
 pub mod commands;

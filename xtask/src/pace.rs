@@ -1,4 +1,4 @@
-//! What the steps of the commands cost, kept under `target` for `cargo xtask pace`.
+//! Durations of the commands' steps, stored under `target` for `cargo xtask pace`.
 
 use std::{io::Write, path::PathBuf, time::Instant};
 
@@ -15,7 +15,7 @@ pub fn steps() -> String {
     kept(STEPS)
 }
 
-/// What was kept in this file; empty without it.
+/// Returns the contents of this file; empty without it.
 #[must_use]
 pub fn kept(file: &str) -> String {
     std::fs::read_to_string(folder().join(file)).unwrap_or_default()
@@ -40,7 +40,7 @@ pub fn record(name: &str, begun: Instant) -> anyhow::Result<()> {
     Ok(writeln!(file, "{:.1}\t{name}", begun.elapsed().as_secs_f64())?)
 }
 
-/// Runs a step: prints its name, and in the end what it took.
+/// Runs a step: prints its name, and at the end its duration.
 ///
 /// # Errors
 /// That of the step.

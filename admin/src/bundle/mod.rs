@@ -19,7 +19,7 @@ use sqlx::{AssertSqlSafe, PgConnection};
 use self::redact::Redactor;
 use crate::{Config, check, schemas};
 
-/// How much of the end of a log is taken.
+/// Maximum number of bytes taken from the end of a log.
 const LOG_BYTES: u64 = 2 * 1024 * 1024;
 /// How long a process may take to answer.
 const PROCESS: Duration = Duration::from_secs(5);
@@ -128,7 +128,7 @@ async fn answer(url: &str, path: &str) -> String {
     get.await.unwrap_or_else(|error| format!("no answer: {error:#}\n"))
 }
 
-/// What `read` finds in the database, or the error.
+/// Returns the result of `read` on the database, or the error.
 async fn database(
     config: &Config,
     read: impl AsyncFnOnce(&mut PgConnection) -> anyhow::Result<Value>,

@@ -28,7 +28,7 @@ const PAGE: u32 = 500;
 pub struct Finding {
     /// The invariant, as docs/INVARIANTS.md names it.
     pub invariant: &'static str,
-    /// What it is about: an id, or the name of an object with that of its cluster.
+    /// The subject: an id, or the names of an object and its cluster.
     pub subject: String,
     /// The kind of disagreement.
     pub detail: String,

@@ -128,7 +128,7 @@ async fn instances(
     Ok(rows.into_iter().map(|(id, state, is_leaving)| (id, Occupant { state, is_leaving })).collect())
 }
 
-/// Units whose object should exist, and does not.
+/// Returns units whose object should exist, but does not.
 async fn missing(
     conn: &mut PgConnection,
     cluster: &str,

@@ -38,8 +38,8 @@ pub struct Config {
     /// Milliseconds from the return of the API server until the scheduler lists again.
     #[serde(default = "default_reconnect_ms")]
     pub scheduler_reconnect_ms: u64,
-    /// Milliseconds that the scheduler needs for a pod, from its look at the nodes to its look at the nominations. What
-    /// happens meanwhile is part of the second and not of the first, as in Kubernetes.
+    /// Milliseconds that the scheduler needs for a pod, from its read of the nodes to its read of the
+    /// nominations. Changes in between are in the second read and not in the first, as in Kubernetes.
     #[serde(default)]
     pub scheduler_cycle_ms: u64,
     /// Time for which a new quota has limits but no usage, and pods are refused, in milliseconds; with 0, both come at once.

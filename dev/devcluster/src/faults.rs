@@ -34,7 +34,7 @@ enum Scheduler {
 #[derive(Debug, Clone, Default)]
 struct State {
     api_stopped: bool,
-    /// How often it was started again.
+    /// Number of restarts.
     api_returns: u64,
     controllers_stopped: bool,
     scheduler: Scheduler,
@@ -54,7 +54,7 @@ impl State {
     }
 }
 
-/// What is stopped.
+/// The stopped parts.
 #[derive(Default)]
 pub(crate) struct Faults {
     state: watch::Sender<State>,
@@ -115,7 +115,7 @@ impl Faults {
         self.state.borrow().scheduler == Scheduler::Starting
     }
 
-    /// How often the API server was away and is back.
+    /// Number of times that the API server has returned after an outage.
     pub(crate) fn api_returns(&self) -> u64 {
         self.state.borrow().api_returns
     }

@@ -1,4 +1,4 @@
-//! The images that can be pulled, and the commands that stand for them.
+//! The images that can be pulled, and the commands that replace them.
 
 use crate::config::ImageConfig;
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! The CORS rules of a bucket: what pages of other origins may do, and the headers that tell browsers.
+//! The CORS rules of a bucket: permissions of pages of other origins, and the headers for browsers.
 
 use std::borrow::Cow;
 

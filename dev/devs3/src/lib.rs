@@ -1,10 +1,10 @@
 //! An object store for development: S3 with users, and the part of Ceph RGW's Admin Ops API that Atelier calls, on
 //! plain files.
 //!
-//! Rule: it accepts only requests that Ceph RGW (≥ 16) accepts, with the same status codes; other requests get
-//! `NotImplemented`. The cases in `tests/` run against both. The crate s3s verifies signatures, parses XML and
-//! routes; the storage is our own, because it must isolate users and support long keys and keys such as `a` beside
-//! `a/b`.
+//! Rule: it accepts only requests that Ceph RGW (≥ 16) accepts, with the same status codes; other requests
+//! get `NotImplemented`. The cases in `tests/` run against both. The crate s3s verifies signatures, parses
+//! XML and routes; the storage is our own, because it must isolate users and support long keys and keys such
+//! as `a` together with `a/b`.
 
 mod access;
 mod admin;

@@ -52,8 +52,8 @@ impl Store {
             .map_err(|Failure(error)| error)
     }
 
-    /// Removes a bucket; one with objects only with `purge`. The record goes first: if the process is killed in
-    /// between, the next start removes the files, which then have no owner.
+    /// Removes a bucket; one with objects only with `purge`. The record is removed first: if the process is
+    /// killed in between, the next start removes the files, which then have no owner.
     pub(crate) fn delete_bucket(&self, bucket: &str, purge: bool) -> S3Result<()> {
         self.state
             .change(|document| {

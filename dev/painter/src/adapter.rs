@@ -43,7 +43,7 @@ impl Adapter {
         Ok(Self { rank, numbers })
     }
 
-    /// How many numbers an adapter has.
+    /// Returns the number of values of an adapter.
     #[must_use]
     pub fn size(rank: usize) -> usize {
         rank * FEATURES + 3 * rank

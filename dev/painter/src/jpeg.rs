@@ -23,7 +23,8 @@ pub(crate) fn is_jpeg(file: &[u8]) -> bool {
     file.starts_with(&[0xff, 0xd8, 0xff])
 }
 
-/// Whether the last scan has an end. The decoder makes up what is missing, which Pillow, with which the WebUI reads, refuses.
+/// Whether the last scan has an end. The decoder fills in missing parts; Pillow, which the WebUI uses,
+/// refuses such files.
 fn is_whole(file: &[u8]) -> bool {
     let mut pairs = file.windows(2);
     let scan = pairs.rposition(|pair| pair == [0xff, 0xda]);
@@ -67,10 +68,10 @@ fn exif(text: &str) -> anyhow::Result<Vec<u8>> {
     Ok(exif)
 }
 
-/// Width, height and RGB rows of a JPEG of any colour type, turned as its EXIF says.
+/// Width, height and RGB rows of a JPEG of any colour type, rotated by its EXIF orientation.
 ///
 /// # Errors
-/// If it is none, or too large.
+/// If it is not a JPEG, or too large.
 pub(crate) fn decode(file: &[u8]) -> anyhow::Result<(usize, usize, Vec<u8>)> {
     ensure!(is_whole(file), "a part of a JPEG");
     let mut decoder = JpegDecoder::new(Cursor::new(file))?;

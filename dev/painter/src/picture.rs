@@ -32,10 +32,11 @@ pub fn png((width, height, rgb): Rows<'_>, infotext: Option<&str>) -> Result<Vec
 /// The background behind transparent pixels: white, as in the real WebUI.
 pub const WHITE: u8 = 255;
 
-/// Width, height and RGB rows of a JPEG, or of a PNG of any colour type and depth, as it looks on a grey of this brightness.
+/// Width, height and RGB rows of a JPEG, or of a PNG of any colour type and depth, on a grey background of
+/// this brightness.
 ///
 /// # Errors
-/// If it is none, or too large.
+/// If it is not such a picture, or too large.
 pub fn decode(file: &[u8], background: u8) -> anyhow::Result<(usize, usize, Vec<u8>)> {
     if jpeg::is_jpeg(file) {
         return jpeg::decode(file);

@@ -20,7 +20,7 @@ use tokio::{
     process::{Child, Command},
 };
 
-/// Where Debian and Ubuntu install the programs. That of `/usr/sbin` changes the user and the folder.
+/// Where Debian and Ubuntu install the programs. The one in `/usr/sbin` changes the user and the folder.
 const PROGRAMS: &str = "/usr/lib/rabbitmq/bin";
 /// Longest time of a start.
 const START_LIMIT: Duration = Duration::from_secs(90);
@@ -47,7 +47,7 @@ pub fn version() -> Option<String> {
     names.filter_map(|name| name.strip_prefix("rabbitmq_server-").map(str::to_owned)).max()
 }
 
-/// How a node is started.
+/// Options to start a node.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Its data, logs and settings. It survives the node.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 
-/// The checkpoint that is loaded at first. Its name says that it is not a real one.
+/// The checkpoint that is loaded at first. Its name shows that it is not a real one.
 pub(crate) const MODEL: &str = "atelier-cpu-stand-in";
 pub(crate) const MODEL_HASH: &str = "0000000000";
 
@@ -60,7 +60,7 @@ impl Checkpoints {
         self.names().iter().map(entry).collect()
     }
 
-    /// The name of a checkpoint by its title or name; none if there is no such one.
+    /// The name of a checkpoint by its title or name; none if there is no such checkpoint.
     pub(crate) fn find(&self, text: &str) -> Option<String> {
         self.names().iter().find(|name| text == **name || text == title(name)).cloned()
     }

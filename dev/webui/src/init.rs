@@ -21,7 +21,7 @@ impl Init {
     /// Reads PNG and JPEG files, and stretches them to the size.
     ///
     /// # Errors
-    /// If one is no picture.
+    /// If one is not a picture.
     pub(crate) fn read(
         image: &[u8],
         mask: Option<&[u8]>,

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::log::say;
 use painter::adapter::Adapter;
 
-/// Files above this size are no adapters of this stand-in.
+/// Files above this size are not adapters of this stand-in.
 const MAX_BYTES: u64 = 1 << 20;
 
 struct Loaded {
@@ -91,7 +91,7 @@ fn read(path: &Path) -> anyhow::Result<(Adapter, BTreeMap<String, String>)> {
     Adapter::from_safetensors(&std::fs::read(path)?)
 }
 
-/// The words of a prompt, and the names and weights in it. A name goes with the spaces before it.
+/// The words of a prompt, and the names and weights in it. A name is removed with the spaces before it.
 fn split(prompt: &str) -> (String, Vec<(&str, f32)>) {
     const BEGIN: &str = "<lora:";
     let (mut words, mut names, mut rest) = (String::new(), Vec::new(), prompt);

@@ -37,8 +37,8 @@ impl Format {
     }
 }
 
-/// The options that a request overrides, as in the real WebUI: for what it computes and saves. The pictures of the answer are encoded
-/// afterwards, by the options as they are then.
+/// The options that a request overrides, as in the real WebUI, for computing and saving. The pictures of the
+/// response are encoded afterwards, with the options at that time.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default)]
 pub(crate) struct Overrides {

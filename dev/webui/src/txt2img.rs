@@ -1,4 +1,4 @@
-//! `/sdapi/v1/txt2img`, and what it has in common with `img2img`: the fields, the computation and the answer.
+//! `/sdapi/v1/txt2img`, and the parts shared with `img2img`: the fields, the computation and the response.
 
 use axum::Json;
 use axum::body::Bytes;

@@ -1,4 +1,4 @@
-//! What a second tenant sees of the first: nothing.
+//! Checks that a second tenant sees nothing of the first.
 
 use anyhow::{Context, ensure};
 use machine::{

@@ -16,7 +16,7 @@ pub(super) const LIMIT: Duration = Duration::from_secs(60);
 
 /// Jobs of a kind from which the platform learns how long they take.
 const LEARNED: usize = 8;
-/// What lies between two jobs, and is not foreseen, in seconds for all that wait.
+/// Time between two jobs that forecasts do not include, in seconds for all waiting jobs.
 const SLACK: f64 = 2.0;
 
 #[expect(clippy::disallowed_methods, reason = "the platform's times are compared with it")]

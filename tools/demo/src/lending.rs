@@ -1,4 +1,4 @@
-//! GPUs that nobody uses draw pictures, until an instance needs one.
+//! Unused GPUs draw pictures, until an instance needs one.
 
 use std::time::{Duration, Instant};
 
@@ -28,7 +28,7 @@ pub struct Loan {
     instances: Vec<String>,
 }
 
-/// Returns the path of the pool that lends; none if there is no such pool.
+/// Returns the path of the pool with lent workers; none if there is no such pool.
 pub async fn pool(admin: &Api) -> anyhow::Result<Option<String>> {
     let pools = admin.list("/v1/platform-pools").await?;
     let lends = |pool: &&Value| pool["workers"]["lent_max"].as_u64() > Some(0);

@@ -1,5 +1,5 @@
-//! A second datacenter, whose cluster goes away and comes back: the first is untouched. Only on a platform of `cargo
-//! xtask up --datacenters 2`.
+//! A second datacenter: its cluster fails and recovers, and the first is not affected. Only on a platform of
+//! `cargo xtask up --datacenters 2`.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::{Steps, browser::Browser, instance, stock};
 
-/// What a start in the first datacenter may take while the cluster of the second does not answer.
+/// Time limit of a start in the first datacenter while the cluster of the second does not answer.
 const UNDISTURBED: Duration = Duration::from_secs(8);
 /// How long it may take until claims avoid a cluster that does not answer.
 const NOTICED: Duration = Duration::from_secs(6);
@@ -30,7 +30,7 @@ impl Drop for Frozen {
     }
 }
 
-/// Where an instance of this step is: a datacenter's id, or anywhere.
+/// The place of an instance of this step: a datacenter's id, or anywhere.
 type Place<'a> = Option<&'a str>;
 
 struct Scene<'a> {

@@ -28,7 +28,8 @@ struct Key {
 }
 
 impl Key {
-    /// The object store's answer to a request with a wrong signature of this key. It says whether the key exists.
+    /// The object store's answer to a request with a wrong signature of this key. It shows whether the key
+    /// exists.
     #[expect(clippy::disallowed_methods, reason = "the object store compares it with its own clock")]
     async fn refusal(&self) -> anyhow::Result<String> {
         let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string();

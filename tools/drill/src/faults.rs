@@ -21,7 +21,7 @@ pub(super) enum Expects {
     Nobody(&'static str),
 }
 
-/// What is done.
+/// The fault to inject.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Action {
     /// Kills the processes and keeps them from being restarted.

@@ -1,4 +1,5 @@
-//! What holds whatever happens: no unit is given twice, nothing is orphaned, and what is billed is what ran.
+//! Invariants that always hold: no unit is granted twice, nothing is orphaned, and usage matches the actual
+//! runs.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,7 +23,7 @@ pub(super) async fn violations(environment: &Environment) -> anyhow::Result<Vec<
     let mut lasting: Option<BTreeSet<String>> = None;
     loop {
         let now: BTreeSet<String> = found(environment).await?.into_iter().collect();
-        // what a start or a deletion is doing right now is no violation: only what stays is
+        // differences caused by a start or a deletion in progress are not violations, only lasting ones
         let rest: BTreeSet<String> = match lasting {
             Some(before) => before.intersection(&now).cloned().collect(),
             None => now,

@@ -82,7 +82,7 @@ const UNNOTICED: Duration = Duration::from_secs(16);
 /// Time to heal after the end of a fault, and how long a slower one is awaited.
 const HEALING: Duration = Duration::from_secs(60);
 const PATIENCE: Duration = Duration::from_secs(180);
-/// The past that Prometheus knows before each fault, in seconds: as much as the rules of pages ask for.
+/// The history that Prometheus has before each fault, in seconds: as much as the alert rules need.
 const PAST: i64 = 6 * 3600;
 /// The load of the users in that past.
 const TRAFFIC: Traffic = Traffic { requests: 12.0, pages: 3.0, starts: 6.0 };

@@ -14,7 +14,7 @@ use serde_json::Value;
 /// Seconds between two scrapes.
 const SCRAPE: u32 = 5;
 
-/// What it scrapes: the program, the address, further labels.
+/// A scrape target: the program, the address, further labels.
 #[derive(Debug, Clone)]
 pub(super) struct Target {
     pub(super) job: String,

@@ -1,5 +1,5 @@
-//! A TCP proxy that misbehaves on demand, between the platform's programs and Postgres, the API server or the object
-//! store. Requests of HTTP/1.1 are told apart by their first line.
+//! A TCP proxy that misbehaves on demand, between the platform's programs and Postgres, the API server or the
+//! object store. Requests of HTTP/1.1 are recognized by their first line.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -19,14 +19,14 @@ use tokio::{
     sync::{mpsc, watch},
 };
 
-/// What happens to the bytes of all connections, old and new.
+/// The effect on the bytes of all connections, old and new.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Fault {
     /// Bytes go through.
     None,
     /// Each chunk waits this long, in each direction.
     Delay(Duration),
-    /// Nothing goes through and nothing is closed.
+    /// Nothing is forwarded and nothing is closed.
     Stall,
     /// All connections are reset, and new ones as soon as they are made.
     Reset,
@@ -110,7 +110,7 @@ async fn delay(fault: &watch::Receiver<Fault>) {
 struct Requests {
     fault: watch::Receiver<Fault>,
     is_watch: Arc<AtomicBool>,
-    /// What the client gets instead of the server's response.
+    /// The response for the client instead of the server's.
     answers: mpsc::Sender<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What a drill prints.
+//! The output of a drill.
 
 use std::{fmt, time::Duration};
 

@@ -59,7 +59,7 @@ pub(super) struct Traffic {
     pub(super) starts: f64,
 }
 
-/// What is there to be done in a minute besides the traffic.
+/// The events of a minute in addition to the traffic.
 #[derive(Debug, Default)]
 struct Minute {
     /// Index of the replica of each service that restarts.
@@ -373,7 +373,7 @@ impl Simulation {
         }
     }
 
-    /// How many of `all` events have a property of this probability.
+    /// Returns how many of `all` events have a property of this probability.
     fn part(&mut self, all: f64, probability: f64) -> f64 {
         self.about(all * probability).min(all)
     }

@@ -32,7 +32,7 @@ const PATHS: [&str; 5] =
 /// Name of all that users create.
 const NAME: &str = "drill";
 
-/// What users do.
+/// Actions of users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Act {
     Read,
@@ -62,7 +62,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// How long it took from the mark until each kind of act succeeded and none failed any more.
+    /// Returns the time from the mark until each kind of action succeeded and none failed any more.
     pub(super) fn healed(&self) -> Option<Duration> {
         let mark = self.mark?;
         let all: Option<Vec<Instant>> = ACTS.iter().map(|act| self.succeeded.get(act).copied()).collect();

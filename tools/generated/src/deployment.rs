@@ -8,7 +8,7 @@ use tokio::process::Command;
 
 use xtask::packages::Tests;
 
-/// The oldest Kubernetes that the chart supports, and the newest whose schemas are at hand.
+/// The oldest Kubernetes that the chart supports, and the newest whose schemas are available.
 const KUBERNETES: [&str; 2] = ["1.30", "1.37"];
 
 /// Lints and renders the chart with each of its value sets, validates the objects, and reads the compose file.
@@ -61,7 +61,7 @@ async fn chart(helm: &Path, validate: Option<&Path>, out: &Path) -> anyhow::Resu
         let Some(validate) = validate else { continue };
         for version in KUBERNETES {
             let mut objects = Command::new(validate);
-            // it knows no custom resources, and says so of each
+            // it knows no custom resources, and reports each
             objects.args(["-k", version, "--strict", "--quiet", "--no-warn"]).arg(&file);
             machine::process::run(&format!("kubernetes-validate {version} ({name})"), objects).await?;
         }

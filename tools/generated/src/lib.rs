@@ -1,5 +1,5 @@
-//! What is generated from other files, or must agree with them: API documents, the console's client, custom resources, checked
-//! queries, metrics and alert rules, deployment files, migrations.
+//! Files that are generated from others, or must agree with them: API documents, the console's client, custom
+//! resources, checked queries, metrics and alert rules, deployment files, migrations.
 //!
 //! Nothing that needs a running platform may enter.
 #![expect(clippy::print_stdout, reason = "a command-line program talks to its user")]

@@ -1,5 +1,6 @@
-//! The rule for migrations: expand, then contract. Replicas of the previous release run on the new schema until they are
-//! replaced, so a migration may not take away what they use. What no release in use needs any more is taken away under a line
+//! The rule for migrations: expand, then contract. Replicas of the previous release run on the new schema
+//! until they are replaced, so a migration may not remove what they use. Objects that no release in use needs
+//! are removed under a line
 //!
 //! ```sql
 //! -- contract: unused since 0.3.0

@@ -57,7 +57,7 @@ fn names<'a>(services: impl Iterator<Item = &'a Service>) -> Vec<&'a str> {
     services.map(|service| service.name.as_str()).collect()
 }
 
-/// What the chart knows. A service is plain that has no template of its own.
+/// The services in the chart. A service without a template of its own is plain.
 fn chart() -> anyhow::Result<String> {
     let service = |service: &Service| {
         let template = xtask::root().join(format!("{CHART}/templates/{}.yaml", service.name));
@@ -169,7 +169,7 @@ fn lists() -> String {
     text
 }
 
-/// What Prometheus scrapes of the compose file.
+/// Prometheus' scrape targets of the compose file.
 fn targets() -> String {
     platform::stateful()
         .map(|Service { name, .. }| {

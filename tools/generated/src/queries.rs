@@ -56,11 +56,12 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Asks Postgres about each query of .sqlx, in the schema of each service whose program has it, as the macros do.
+/// Has Postgres describe each query of .sqlx, in the schema of each service whose program contains it, like
+/// the macros do.
 ///
 /// # Errors
-/// Names each query that Postgres describes in another way, and each that no program has. One that a program has and .sqlx
-/// has not does not compile.
+/// Names each query that Postgres describes in another way, and each that no program has. A query that is in
+/// a program but not in .sqlx does not compile.
 pub async fn check(postgres: &Postgres) -> anyhow::Result<()> {
     let root = xtask::root();
     let queries = cache::queries(&root.join(".sqlx"))?;
@@ -153,7 +154,8 @@ async fn ask(
     postgres: &Postgres,
 ) -> anyhow::Result<PathBuf> {
     let schemas = migrate(postgres, &root.join("migrations")).await?;
-    // cargo does not know that a macro reads a database: it compiles what is newer than its last result
+    // cargo does not know that a macro reads a database: it compiles files that are newer than its last
+    // result
     let now = SystemTime::now();
     for folder in crates {
         let library = folder.join("src/lib.rs");

@@ -1,4 +1,4 @@
-//! How a platform is reached: its address, and the accounts that programs sign in with.
+//! Access to a platform: its address, and the accounts with which programs sign in.
 
 use std::path::{Path, PathBuf};
 

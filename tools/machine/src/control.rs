@@ -14,7 +14,7 @@ pub struct Control {
     changes: RefCell<Changes>,
 }
 
-/// How the next process differs from the usual one.
+/// Changes of the next process.
 #[derive(Debug, Clone, Default)]
 pub struct Changes {
     /// Environment variables.
@@ -50,7 +50,7 @@ impl Control {
         let _ = self.held.subscribe().wait_for(|held| !held).await;
     }
 
-    /// How the next process differs from the usual one.
+    /// Changes the next process.
     pub fn change(&self, changes: Changes) {
         *self.changes.borrow_mut() = changes;
     }

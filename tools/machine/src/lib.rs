@@ -1,7 +1,7 @@
-//! What the commands of `cargo xtask` know of this machine and of a platform on it: processes, servers for tests and
-//! measurements, ports, secrets, the accounts of a running platform and a client of its API.
+//! Shared parts of the commands of `cargo xtask` for this machine and a platform on it: processes, servers
+//! for tests and measurements, ports, secrets, the accounts of a running platform and a client of its API.
 //!
-//! Nothing of one command may enter: all of them are built again with this crate.
+//! Nothing of one command may enter: all commands are rebuilt with this crate.
 #![expect(clippy::print_stdout, reason = "a command-line program talks to its user")]
 
 pub mod access;

@@ -9,11 +9,11 @@ use xtask::packages::Consent;
 
 use crate::{access::Access, config::Config, control::Control};
 
-/// What a platform is started with.
+/// The requirements of a command on its platform.
 pub struct Needs {
     /// The configuration, with a data folder of its own, which is emptied before.
     pub config: Config,
-    /// Whether what is missing may be installed.
+    /// Whether missing packages may be installed.
     pub consent: Consent,
     /// Number of gateways; two are behind HAProxy.
     pub gateways: usize,
@@ -21,11 +21,11 @@ pub struct Needs {
     pub jobs: bool,
     /// The folder of the built console, if the gateway serves it.
     pub console: Option<PathBuf>,
-    /// How it differs if faults are injected into it.
+    /// Changes for the injection of faults.
     pub drilled: Option<Drilled>,
 }
 
-/// Where the platform of a drill differs from that of `up`. It has two nodes.
+/// Differences between the platform of a drill and that of `up`. It has two nodes.
 pub struct Drilled {
     /// Ports at which its programs reach Postgres, the object store and the cluster.
     pub postgres: u16,
@@ -66,7 +66,7 @@ impl Started {
     }
 }
 
-/// What a command does with a platform.
+/// The work of a command on a platform.
 type Work = Box<dyn FnOnce(Started) -> LocalBoxFuture<'static, anyhow::Result<()>>>;
 
 /// The part of a command that needs a platform of its own.

@@ -27,7 +27,7 @@ const RESTART: Duration = Duration::from_millis(500);
 /// Longest time to start or stop on a slow disk: recovery reads every file, a shutdown writes a checkpoint.
 const SLOW: Duration = Duration::from_secs(300);
 
-/// What a server without fsync need not do either. Autovacuum would visit hundreds of databases that live for seconds.
+/// Settings of a server that needs no durability. Autovacuum would visit hundreds of short-lived databases.
 const UNSAFE: [&str; 10] = [
     "-c",
     "full_page_writes=off",
@@ -289,9 +289,9 @@ async fn initialize(
     initdb
         .arg("-D")
         .arg(&made)
-        // In clear text, as only this machine connects: SCRAM took nearly half of the CPU time of a test, whose code is not
-        // optimized. What lives for the time of a test run stores no verifier for SCRAM either, which Postgres computes at
-        // each connection.
+        // In clear text, as only this machine connects: SCRAM took nearly half of the CPU time of a test,
+        // whose code is not optimized. Servers of a test run store no SCRAM verifier either, which Postgres
+        // computes at each connection.
         .arg(if options.fsync { "--auth=password" } else { "--auth=md5" })
         .args(["-U", "postgres", "--encoding=UTF8", "--locale=C", "--no-sync"])
         .arg("--pwfile")
@@ -303,8 +303,8 @@ async fn initialize(
     Ok(std::fs::rename(&made, data)?)
 }
 
-/// Stops a server that a killed command left running on the data of this folder, and waits for the processes of a
-/// server that was killed: Postgres starts beside neither.
+/// Stops a server that a killed command left running on the data of this folder, and waits for the processes
+/// of a server that was killed: Postgres does not start while either exists.
 pub async fn end_leftover(wanted: &Path) -> anyhow::Result<()> {
     let folder = elsewhere(wanted).unwrap_or_else(|| wanted.to_owned());
     let Ok(data) = folder.join(DATA).canonicalize() else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! The programs of the platform, which `cargo xtask` has compiled beside this one.
+//! The programs of the platform, which `cargo xtask` has compiled in the same folder.
 
 use std::path::PathBuf;
 

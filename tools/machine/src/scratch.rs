@@ -68,8 +68,8 @@ impl Drop for Scratch {
     }
 }
 
-/// Memory where the system has room for files there, otherwise the disk. Ceph's monitor and many tests wait
-/// until each write is on the disk, which may be busy.
+/// Memory if the system has enough space for files there, otherwise the disk. Ceph's monitor and many tests
+/// wait until each write is on the disk, which may be busy.
 fn parent() -> PathBuf {
     #[cfg(target_os = "linux")]
     if let Ok(memory) = nix::sys::statvfs::statvfs("/dev/shm")

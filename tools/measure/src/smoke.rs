@@ -1,5 +1,6 @@
-//! `cargo xtask smoke`: every benchmark, the soak, a drill and the upgrade, each in its smallest size, one after the other. What is
-//! not run rots: this shows that each starts, measures and prints its last line with all keys. It says nothing about speed.
+//! `cargo xtask smoke`: every benchmark, the soak, a drill and the upgrade, each in its smallest size, one
+//! after the other. Programs that are never run break: this shows that each starts, measures and prints its
+//! last line with all keys. It says nothing about speed.
 
 use std::{
     path::PathBuf,

@@ -1,4 +1,5 @@
-//! The slowest cases of the last test run, with what they waited for, and those that passed only when they were repeated.
+//! The slowest cases of the last test run, with their waits, and those that passed only when they were
+//! repeated.
 
 use crate::test::report::{Case, Run};
 

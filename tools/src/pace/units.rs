@@ -1,4 +1,4 @@
-//! What cargo compiled, from the reports of `cargo build --timings`.
+//! The units that cargo compiled, from the reports of `cargo build --timings`.
 
 use std::collections::BTreeMap;
 

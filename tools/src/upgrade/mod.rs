@@ -1,8 +1,8 @@
-//! `cargo xtask upgrade`: two versions side by side. A platform of a previous commit, with two replicas of each service, two
-//! gateways and two operators, is brought to this version under load: its schema is migrated while the old programs go on,
-//! then each replica is replaced, the new one ready before the old one ends. Ends with the line
-//! `upgrade: from=… to=… requests=… failed=… instances=… lost=…`, and with an error if a request failed or an instance's pod
-//! is not the one that it was before.
+//! `cargo xtask upgrade`: two versions side by side. A platform of a previous commit, with two replicas of
+//! each service, two gateways and two operators, is brought to this version under load: its schema is
+//! migrated while the old programs continue, then each replica is replaced, the new one ready before the old
+//! one ends. Ends with the line `upgrade: from=… to=… requests=… failed=… instances=… lost=…`, and with an
+//! error if a request failed or an instance's pod has been replaced.
 
 mod pods;
 mod replicas;
@@ -65,7 +65,7 @@ pub(crate) struct Args {
 
 /// Instances that run all the time.
 const KEPT: usize = 2;
-/// How much is replaced.
+/// The extent of the replacement.
 struct Size {
     /// Requests per second.
     rate: f64,

@@ -183,7 +183,7 @@ impl Replicas {
         bail!("{name} refuses its settings")
     }
 
-    /// Ends the replica in a slot as Kubernetes does: others stop connecting to it, then it is told.
+    /// Ends the replica in a slot like Kubernetes: others stop connecting to it, then it is signalled.
     pub(super) async fn stop(&mut self, kind: Kind, slot: u16) -> anyhow::Result<()> {
         let name = kind.names()[usize::from(slot)];
         if let Kind::Service(service) = kind {

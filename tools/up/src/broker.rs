@@ -41,7 +41,7 @@ pub(super) async fn keep_up(broker: Option<&mut Broker>) {
     loop {
         let how = broker.ended().await;
         println!("  RabbitMQ: {how}; restarting it");
-        // what is left of the node
+        // the remains of the node
         broker.kill().await;
         tokio::time::sleep(pause).await;
         match broker.restart().await {

@@ -47,8 +47,8 @@ pub fn gateways(config: &Config, count: usize) -> Vec<Gateway> {
     ]
 }
 
-/// Where the replicas of the modules report their health, for the configuration file: of those that the gateway does not
-/// know as services.
+/// Addresses at which replicas of modules report their health, for the configuration file: of modules that
+/// the gateway does not know as services.
 pub fn modules(datacenters: &[Datacenter], gateways: &[Gateway]) -> String {
     let url = |port: u16| format!("\"http://127.0.0.1:{port}\"");
     let mut modules: Vec<_> = datacenters

@@ -134,7 +134,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     ended
 }
 
-/// Does the work of a command on the platform that it needs, with what it starts and stops.
+/// Does the work of a command on the platform that it needs, and starts and stops the platform's programs.
 ///
 /// # Errors
 /// If the platform does not start, or the work fails.

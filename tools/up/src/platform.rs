@@ -335,7 +335,7 @@ impl Platform {
             if serves {
                 command.arg("serve");
             }
-            // enough for one user, however many cores there are
+            // enough for one user, regardless of the number of cores
             command.env("TOKIO_WORKER_THREADS", "2");
             if let Some(otlp) = otlp.as_ref().filter(|_| serves) {
                 command.env("ATELIER_TELEMETRY__ENDPOINT", otlp);

@@ -146,7 +146,7 @@ pub fn service(
         text.push_str(&clusters(datacenters, data));
     }
     text.push_str(&database(config, secrets));
-    // identity knows itself what it has revoked
+    // identity knows its own revocations
     text.push_str(&if name == "identity" { auth(config) } else { revocable(config, secrets.token(name)) });
     text.push_str("\n[callers]\n");
     text.extend(service.callers().map(|caller| format!("{caller} = \"{}\"\n", secrets.token(caller))));
@@ -324,7 +324,7 @@ allow_private = true
     )
 }
 
-/// Workers that the jobs service runs as instances, also on units that nobody else uses.
+/// Workers that the jobs service runs as instances, also on otherwise unused units.
 pub(super) fn fleet(config: &Config, secrets: &Secrets) -> String {
     format!(
         "\n[fleet]\njobs_url = \"http://127.0.0.1:{}\"\n\n{}{}",

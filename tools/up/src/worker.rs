@@ -1,8 +1,9 @@
 //! The pool of jobs, and its workers, which draw and train on the CPU.
 //!
-//! They are instances of a tenant of the platform, with a specification of their own: those of users stay free. On the cluster
-//! of a kubeconfig pods neither reach the services of this machine nor have the image; there, and in a pool of an earlier
-//! version, a process beside the services is the worker, registered as a company does with machines of its own.
+//! They are instances of a tenant of the platform, with a specification of their own, so that units of users
+//! stay free. On the cluster of a kubeconfig, pods can neither reach the services of this machine nor pull
+//! the image; there, and in a pool of an earlier version, the worker is a local process, registered like a
+//! machine of the operator's own.
 
 use std::path::Path;
 
@@ -35,8 +36,8 @@ struct Known {
     token: String,
 }
 
-/// Creates the pool, if necessary. Returns the token of the worker that is to run beside the services; none if the jobs service
-/// runs the workers of the pool.
+/// Creates the pool, if necessary. Returns the token of the worker to run as a local process; none if the
+/// jobs service runs the workers of the pool.
 pub(super) async fn pool(
     admin: &Api,
     datacenter: &Datacenter,

@@ -15,12 +15,12 @@ const LOCK: &str = "package-lock.json";
 
 /// Oldest version that installs the packages; they bring the one that builds.
 const OLDEST_NODE: u32 = 20;
-/// What lies beside the sources: what is installed, built, and for tests only.
+/// Folders next to the sources: installed, built, and test-only files.
 const NO_SOURCES: [&str; 8] =
     ["node_modules", "dist", "demo-dist", "bench", "e2e", "test-results", "mock-dist", "pictures"];
 
-/// Builds the console unless it is built already, and returns its folder. None, and a line that says why, if that is not
-/// possible: the platform runs without it.
+/// Builds the console unless it is built already, and returns its folder. None, and a line with the reason,
+/// if that is not possible: the platform runs without it.
 ///
 /// # Errors
 /// The terminal cannot be asked, or a file cannot be written.
@@ -80,7 +80,7 @@ pub fn for_console(consent: Consent) -> anyhow::Result<PathBuf> {
     Ok(source)
 }
 
-/// The folder in which it is kept what was installed and built.
+/// The folder with the records of what was installed and built.
 fn stamps() -> anyhow::Result<PathBuf> {
     let folder = crate::target().join("console");
     fs::create_dir_all(&folder)?;

@@ -61,8 +61,7 @@ fn require(consent: Consent, wanted: &[Debian]) -> anyhow::Result<()> {
     install(consent, &missing)
 }
 
-/// Everything that tests need of Debian and that is not there, Postgres included, in one run of apt-get. Where there is no
-/// apt-get, nothing.
+/// All missing Debian packages for tests, Postgres included, in one run of apt-get. Nothing without apt-get.
 pub(super) fn for_tests(consent: Consent) -> anyhow::Result<()> {
     if !works() {
         return Ok(());
@@ -81,7 +80,7 @@ pub fn for_smoke(consent: Consent) -> anyhow::Result<()> {
     require(consent, &[PROXIES, RABBITMQ, PROMETHEUS, REDIS])
 }
 
-/// What tests cannot do without.
+/// Packages that tests require.
 pub(super) fn required_by_tests(consent: Consent) -> anyhow::Result<()> {
     require(consent, &[CEPH, OPENSSH, REDIS, RABBITMQ, PROMETHEUS])
 }

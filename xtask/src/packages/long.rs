@@ -1,4 +1,5 @@
-//! What `cargo xtask test --long` needs besides: Python with the packages of programs that run on workers.
+//! Additional requirements of `cargo xtask test --long`: Python with the packages of programs that run on
+//! workers.
 
 use std::{
     path::{Path, PathBuf},
@@ -20,7 +21,7 @@ pub struct Long {
 }
 
 impl Long {
-    /// Installs what is missing.
+    /// Installs missing packages.
     ///
     /// # Errors
     /// Without consent.
@@ -36,7 +37,7 @@ impl Long {
             println!("  PyTorch is not installed: it needs {PYTORCH_GIB} GiB of free space");
             return Ok(Self { pytorch: None, ray });
         }
-        // one file: what has changed is installed anew
+        // one file: changed parts are installed again
         let trainer = root.join("images/trainer-diffusers");
         let parts = ["requirements.txt", "tests/requirements.txt"].map(|name| trainer.join(name));
         let texts: Vec<String> = parts.iter().map(std::fs::read_to_string).collect::<Result<_, _>>()?;

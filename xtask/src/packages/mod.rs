@@ -71,10 +71,11 @@ impl Consent {
     }
 }
 
-/// Installs what a command will ask for, with consent in advance only: this goes on while the command is compiled.
+/// Installs the packages that a command will need, only with consent in advance, while the command is
+/// compiled.
 ///
 /// # Errors
-/// What is required cannot be installed.
+/// A required package cannot be installed.
 pub fn install_ahead(consent: Consent, command: &str) -> anyhow::Result<()> {
     if !consent.given {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The objects of the cluster: what a Kubernetes API server knows of them without a request.
+//! The objects of the cluster: the parts of a Kubernetes API server that are independent of requests.
 //!
 //! Each part imports only those before it:
 //!
@@ -12,7 +12,7 @@
 //! | [`rbac`], [`mod@write`] | who may do what; the parameters of one write |
 //! | [`admission`] | defaults, checks and quotas of what is written |
 //!
-//! No HTTP, controller, scheduler, node or process may enter: they stand on this crate.
+//! No HTTP, controller, scheduler, node or process may enter: they depend on this crate.
 
 pub mod admission;
 pub mod error;

@@ -114,7 +114,8 @@ fn openapi_index(hub: &Hub) -> Value {
     json!({ "paths": paths })
 }
 
-/// Paths with the parameters that kubectl looks for (`fieldValidation`, `dryRun`), and the schemas of custom kinds.
+/// Paths with the parameters that kubectl checks (`fieldValidation`, `dryRun`), and the schemas of custom
+/// kinds.
 fn openapi(hub: &Hub, group: &str, version: &str) -> Value {
     let (mut paths, mut schemas) = (serde_json::Map::new(), serde_json::Map::new());
     let base = if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };

@@ -135,7 +135,7 @@ struct Log {
 }
 
 impl Log {
-    /// Reads what was written since the last read.
+    /// Reads the output since the last read.
     async fn rest(&mut self) -> Result<Vec<u8>, Failure> {
         let fail = |error: std::io::Error| Failure::internal(format!("reading the log: {error}"));
         let mut bytes = Vec::new();

@@ -59,8 +59,8 @@ fn is_done(pod: &Object) -> bool {
     is_over(&pod.value) || pod.terminating() && text(&pod.value["spec"]["nodeName"]).is_empty()
 }
 
-/// Removes ended pods from a claim's reservations. A claim without reservations loses its devices when the last user
-/// goes or when the claim is deleted.
+/// Removes ended pods from a claim's reservations. A claim without reservations loses its devices when the
+/// last user ends or when the claim is deleted.
 fn release(hub: &Hub, tx: &mut Inner, key: &Key) {
     let Some(claim) = tx.get(CLAIMS, &key.0, &key.1) else { return };
     let users = items(&claim.value["status"]["reservedFor"]);

@@ -101,7 +101,7 @@ pub(crate) async fn run(hub: Arc<Hub>) {
     let mut checked = Instant::now();
     let mut expiry = checked;
     loop {
-        // this process may stop anywhere between two looks at the clock
+        // this process may stop anywhere between two reads of the clock
         let now = Instant::now();
         hub.kubelets.heard.excuse((now - checked).saturating_sub(CHECK));
         checked = now;

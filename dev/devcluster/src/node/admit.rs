@@ -14,8 +14,8 @@ use crate::hub::Hub;
 use crate::report::update_pod;
 use crate::scheduler::Admitted;
 
-/// Whether the pod is one of those that its node's kubelet has admitted, or fits beside them. One that does not has
-/// failed.
+/// Whether the pod is one of those that its node's kubelet has admitted, or fits in addition to them. A pod
+/// that does not fit has failed.
 pub(super) fn admit(hub: &Hub, pod: &Arc<Object>, admitted: &mut HashMap<String, Admitted>) -> bool {
     let name = text(&pod.value["spec"]["nodeName"]);
     let node = hub.store.lock().get("nodes", "", name);

@@ -1,5 +1,6 @@
-//! Pulls of images whose registry is asked: the manifest, with the credentials of the pod, by basic authentication or
-//! by a token, as containerd does. Only the answer counts; the messages are those of containerd.
+//! Pulls of images from a real registry: only the manifest, with the credentials of the pod, by basic
+//! authentication or by a token, as containerd does. Only the answer counts; the messages are those of
+//! containerd.
 
 use std::time::Duration;
 

@@ -31,7 +31,7 @@ pub(super) fn write(hub: &Hub, node: &str, pod: &Object, change: impl FnOnce(&mu
     unsent.insert(pod.uid().to_owned(), status);
 }
 
-/// Sends what was kept, and reports a pod as ready again that the node controller has marked.
+/// Sends the reports that were kept, and reports a pod as ready again that the node controller has marked.
 pub(super) fn send(hub: &Hub, pod: &Arc<Object>) {
     let kept = hub.kubelets.unsent.lock().remove(pod.uid());
     let marked = |status: &Value| {

@@ -1,4 +1,4 @@
-//! What the cluster's components report about objects: conditions, pod status and events.
+//! Reports of the cluster's components about objects: conditions, pod status and events.
 
 mod events;
 mod status;

@@ -53,7 +53,7 @@ impl Cache {
         }
     }
 
-    /// Takes in a pod. Returns whether it makes room for others.
+    /// Adds or updates a pod. Returns whether it frees resources for others.
     pub(super) fn set_pod(&mut self, object: &Arc<Object>) -> bool {
         let pod = PodInfo::of(object);
         if is_over(&object.value) {
@@ -123,7 +123,7 @@ impl Cache {
         self.nodes.values().flat_map(|node| node.pods.values())
     }
 
-    /// Removes a pod. Returns whether that makes room for others.
+    /// Removes a pod. Returns whether that frees resources for others.
     fn forget_pod(&mut self, uid: &str) -> bool {
         let nominated = self.forget_waiting(uid);
         let node = self.bound.remove(uid).and_then(|node| self.nodes.get_mut(&node));
@@ -193,7 +193,7 @@ impl Cache {
         self.nominated.entry(pod.nominated).or_default().push(pod.uid);
     }
 
-    /// Nominated pods for which a node keeps room that `pod` must not take.
+    /// Nominated pods whose resources a node keeps from `pod`.
     pub(super) fn reserved<'a>(&'a self, node: &str, pod: &PodInfo) -> Vec<&'a PodInfo> {
         let nominated = self.nominated.get(node).map(Vec::as_slice).unwrap_or_default();
         nominated

@@ -84,9 +84,9 @@ pub(crate) async fn run(hub: Arc<Hub>) {
     }
 }
 
-/// The name of a bound pod in whose place there is another pod of the same name. As kube-scheduler 1.36 (kubernetes
-/// pull request 141255), the scheduler takes the two for one pod when it has not seen the deletion between them, finds
-/// it on another node than expected, and exits.
+/// The name of a bound pod in whose place there is another pod of the same name. As kube-scheduler 1.36
+/// (kubernetes pull request 141255), the scheduler mistakes the two for one pod when it has not seen the
+/// deletion between them, finds it on another node than expected, and exits.
 fn replaced(cache: &Cache, objects: &[Arc<Object>]) -> Option<String> {
     let found: HashMap<Key, &str> = objects
         .iter()
@@ -129,7 +129,8 @@ impl Admitted {
         self.0.pods.contains_key(uid)
     }
 
-    /// The first resource of the node, as it is now, that a pod does not find beside the others.
+    /// The first resource of the node, in its current state, that is not sufficient for a pod in addition to
+    /// the others.
     pub(crate) fn missing(&mut self, node: &Object, pod: &Arc<Object>) -> Option<String> {
         self.0.refresh(node);
         fit::lacking(&self.0, &self.0.used, self.0.pods.len(), &[], &PodInfo::of(pod)).into_iter().next()
@@ -173,7 +174,7 @@ async fn schedule(hub: &Hub, cache: &mut Cache, feed: &mut Feed) -> Option<Insta
     cache.next_due()
 }
 
-/// Takes in the changes until now. Returns false if everything is to be listed again.
+/// Applies the changes until now. Returns false if everything must be listed again.
 fn catch_up(cache: &mut Cache, feed: &mut Feed) -> bool {
     while let Some(event) = feed.poll() {
         if matches!(event, Event::Resync(_)) {

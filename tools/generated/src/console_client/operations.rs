@@ -162,7 +162,7 @@ impl Described<'_> {
     }
 }
 
-/// Whether a schema says more than that there is text.
+/// Whether a schema has more information than that it is text.
 fn is_named(schema: &Value) -> bool {
     schema["$ref"].is_string() || schema["oneOf"].is_array()
 }

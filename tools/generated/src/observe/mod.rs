@@ -1,4 +1,4 @@
-//! What operators see and are woken by: the list of metrics, alert rules, runbooks, dashboards.
+//! Files for operators: the list of metrics, alert rules, runbooks, dashboards.
 
 pub mod alerts;
 pub mod metrics;

@@ -1,4 +1,5 @@
-//! Which texts a program contains: a query is in its data as it is in the cache, however its literal was written.
+//! The texts that a program contains: its data has a query in the same form as the cache, regardless of how
+//! its literal was written.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -10,7 +11,7 @@ use anyhow::Context;
 /// Bytes by which a text is looked up.
 const KEY: usize = 8;
 
-/// Texts to look for.
+/// Texts to search for.
 #[derive(Debug)]
 pub(super) struct Texts<'a> {
     texts: Vec<&'a [u8]>,

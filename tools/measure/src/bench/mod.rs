@@ -41,7 +41,7 @@ pub struct Args {
     rest: Vec<String>,
 }
 
-/// Returns what is left to do, on a platform of its own.
+/// Returns the remaining work, which needs a platform of its own.
 ///
 /// # Errors
 /// If the measurement fails, or its options are not valid.

@@ -1,5 +1,5 @@
-//! `cargo xtask bench jobs-reclaim`: instances are started on a GPU that nobody uses, on one that is lent to an idle worker, and
-//! on one whose worker makes a picture.
+//! `cargo xtask bench jobs-reclaim`: instances are started on an unused GPU, on one lent to an idle worker,
+//! and on one whose worker makes a picture.
 
 use clap::Parser;
 use demo::lending;

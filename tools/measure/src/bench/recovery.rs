@@ -37,10 +37,10 @@ struct Args {
 
 /// Pause before something is tried again.
 const PAUSE: Duration = Duration::from_millis(50);
-/// Pause between the jobs whose effects are read: three requests each, within what a tenant may send.
+/// Pause between the jobs whose effects are read: three requests each, within the tenant's rate limit.
 const READ_PAUSE: Duration = Duration::from_millis(200);
-/// A queue of events that the broker has declared less than three seconds before it is killed is lost with what it holds. The service
-/// replaces it (`mq/repair.rs` of jobs), which a test shows.
+/// A queue of events that the broker has declared less than three seconds before it is killed is lost with
+/// its messages. The service replaces it (`mq/repair.rs` of jobs), which a test shows.
 const SETTLED: Duration = Duration::from_secs(5);
 /// Longest time of one submission, or until a job has succeeded.
 const CALL: Duration = Duration::from_secs(2);

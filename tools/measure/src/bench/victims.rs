@@ -7,7 +7,7 @@ use machine::{control::Control, own::Started, process};
 use nix::sys::signal::{Signal, kill};
 use sqlx::postgres::PgConnectOptions;
 
-/// What is killed.
+/// The process to kill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Victim {
     Broker,

@@ -1,4 +1,4 @@
-//! The benchmarks by name: what each is run with, and what it prints.
+//! The benchmarks by name: their setup and their output.
 
 mod sizes;
 

@@ -1,4 +1,5 @@
-//! What a smoke run of each benchmark measures: as little as shows that it starts, measures and prints its last line.
+//! Sizes of the smoke run of each benchmark: just enough to show that it starts, measures and prints its last
+//! line.
 
 use super::Bench;
 

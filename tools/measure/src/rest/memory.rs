@@ -20,7 +20,7 @@ impl Memory {
         self.add_mappings(&std::fs::read_to_string(format!("/proc/{pid}/smaps")).unwrap_or_default());
     }
 
-    /// Adds what `/proc/<pid>/smaps` says.
+    /// Adds the values of `/proc/<pid>/smaps`.
     fn add_mappings(&mut self, smaps: &str) {
         let (mut file, mut clean) = (None, 0);
         for line in smaps.lines() {

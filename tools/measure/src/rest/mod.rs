@@ -1,5 +1,5 @@
-//! `cargo xtask rest`: what a running platform costs while nobody uses it: transactions and written rows in Postgres within a minute,
-//! and memory. Fails above limits.
+//! `cargo xtask rest`: the cost of a running idle platform: transactions and written rows in Postgres within
+//! a minute, and memory. Fails above limits.
 
 mod memory;
 
@@ -20,7 +20,7 @@ use tokio::time::sleep;
 
 use self::memory::Memory;
 
-/// How long is measured.
+/// Duration of the measurement.
 const TIME: Duration = Duration::from_secs(60);
 /// Time between two measurements of memory.
 const BETWEEN: Duration = Duration::from_secs(5);
@@ -40,7 +40,7 @@ pub struct Args {
     settle: u64,
 }
 
-/// What Postgres has counted.
+/// The counters of Postgres.
 #[derive(Debug, Clone, Copy, sqlx::FromRow)]
 struct Counted {
     commits: i64,
@@ -58,7 +58,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         .port(config.ports["postgres"])
         .username("postgres")
         .password(&secrets.postgres_password)
-        // not one of those of the services, whose transactions are counted
+        // not one of the services' databases, whose transactions are counted
         .database("postgres");
     sleep(Duration::from_secs(args.settle)).await;
     let before = count(&connect).await?;

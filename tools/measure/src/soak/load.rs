@@ -17,10 +17,10 @@ use super::{instances::Open, seen::Seen};
 const CLIENTS: usize = 32;
 /// Tokens end after minutes; the designer signs in again before.
 const SIGN_IN: Duration = Duration::from_secs(120);
-/// What a designer reads.
+/// The reads of a designer.
 const PATHS: [&str; 5] =
     ["/v1/gpu-specs", "/v1/instances?limit=20", "/v1/me", "/v1/storages?limit=20", "/v1/stock?limit=20"];
-/// What a page of the WebUI asks for.
+/// The request that a page of the WebUI polls.
 const PAGE: &str = "/sdapi/v1/progress";
 
 pub struct Load {

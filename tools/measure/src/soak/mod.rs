@@ -44,7 +44,7 @@ pub struct Args {
     yes: bool,
 }
 
-/// How long it takes.
+/// Duration.
 struct Size {
     /// Time in which the highest rate is measured.
     calibration: Duration,

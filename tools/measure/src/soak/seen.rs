@@ -1,4 +1,4 @@
-//! What came of requests.
+//! Results of requests.
 
 use std::{
     collections::BTreeMap,

@@ -18,7 +18,7 @@ struct Followed {
     seen: u64,
 }
 
-/// What has happened since the last call.
+/// A change since the last call.
 pub enum Event {
     /// All objects, by kind in the order of the subscription: changes may have been missed.
     Resync(Vec<Arc<Object>>),
@@ -70,7 +70,7 @@ impl Feed {
         self.resync = true;
     }
 
-    /// What has happened, without waiting.
+    /// Returns the next change, without waiting.
     pub fn poll(&mut self) -> Option<Event> {
         let inner = self.store.lock();
         let mut all = Vec::new();

@@ -84,8 +84,8 @@ async fn fill(args: &Args, access: &Access, database: PgConnectOptions) -> anyho
     Ok(())
 }
 
-/// Carries out statements that know the number of rows, `$1`, and the instance that is copied, `$2`; then does the work that would disturb
-/// what is measured.
+/// Carries out statements that know the number of rows, `$1`, and the instance that is copied, `$2`; then
+/// runs the maintenance that would disturb the measurement.
 async fn insert(
     conn: &mut PgConnection,
     statements: &[(&str, &'static str)],

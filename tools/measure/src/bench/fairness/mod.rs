@@ -1,10 +1,12 @@
-//! `cargo xtask bench fairness`: what one tenant notices of another on a whole platform: gateway, services and Postgres.
+//! `cargo xtask bench fairness`: the effect of one tenant on another on a whole platform: gateway, services
+//! and Postgres.
 //!
-//! - *Requests.* The victim is a user who lists instances, lists jobs and submits jobs, each at a steady rate. In turns it is alone, and
-//!   beside three users of another tenant, who list, submit, and submit batches as fast as they are answered. These clients are a
-//!   process of the lowest priority, so that the victim waits for the platform, and not for its own machine. A latency counts from the
-//!   time at which the request was due. In a third turn there is no other tenant, but a process that uses as much CPU time as the platform did
-//!   for that one: what the victim notices of it is the machine's.
+//! - *Requests.* The victim is a user who lists instances, lists jobs and submits jobs, each at a steady
+//!   rate. It runs alternately alone and together with three users of another tenant, who list, submit, and
+//!   submit batches as fast as they are answered. These clients are a process of the lowest priority, so that
+//!   the victim waits for the platform, and not for its own machine. A latency is measured from the time at
+//!   which the request was due. In a third turn there is no other tenant, but a process that uses as much CPU
+//!   time as the platform did for that one: its effect on the victim is that of the machine alone.
 //! - *Waits.* Workers that end each job after a moment. The victim submits one job after the other and waits until a worker has it; in
 //!   turns alone, and after another tenant has submitted thousands of urgent jobs.
 //!
@@ -63,7 +65,7 @@ struct Args {
     burn: Option<f64>,
 }
 
-/// The load beside the victim's requests.
+/// The load in addition to the victim's requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Neighbour {
     None,
@@ -84,7 +86,7 @@ impl Neighbour {
     }
 }
 
-/// The measurements alone, and beside the other tenant.
+/// The measurements alone, and together with the other tenant.
 #[derive(Default)]
 struct Seen {
     alone: Vec<f64>,

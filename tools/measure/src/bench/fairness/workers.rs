@@ -29,8 +29,8 @@ const BATCH: usize = 1_000;
 /// When a worker had a job, by its id.
 type Begun = Arc<Mutex<HashMap<String, Instant>>>;
 
-/// How long jobs of the victim wait for a worker. Each turn has a pool and workers of its own: what is left of the urgent jobs does not
-/// delay the next one.
+/// How long jobs of the victim wait for a worker. Each turn has a pool and workers of its own: remaining
+/// urgent jobs do not delay the next one.
 pub(super) async fn waits(args: &Args, tenants: &mut Tenants, workers_url: &str) -> anyhow::Result<Seen> {
     let mut seen = Seen::default();
     for turn in 0..args.turns {

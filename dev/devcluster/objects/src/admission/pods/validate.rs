@@ -1,4 +1,4 @@
-//! Validation of pods. What a pod may ask for on Kubernetes but not here is refused.
+//! Validation of pods. Features of Kubernetes that are not supported here are refused.
 
 use crate::error::Cause;
 use crate::json::{entries, items, quantity, remove, text};
