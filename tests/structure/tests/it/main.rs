@@ -1,4 +1,5 @@
-//! The structure of the house: which room imports which, and how large each is, read from the source; and what the rules are built with.
+//! The structure of the workspace, read from the source: imports between slices and files, sizes of crates, and the dependencies of
+//! the `core` crates.
 //!
 //! A *slice* is a file or folder directly below the `src/` of a crate. Slices of a crate import each other in no circle, so each
 //! can be understood, and built, with those below it only. Nor do the files of a slice.
@@ -22,7 +23,7 @@ use circles::circles;
 use needs::Needs;
 use source::Crate;
 
-/// Maximum number of lines of the source of a crate, with its unit tests. A larger one is cut where a room has rules of its own, or
+/// Maximum number of lines of the source of a crate, with its unit tests. A larger one is split where a part has rules of its own, or
 /// another reason to change (ADR 31).
 const MAX_LINES: usize = 12_000;
 
@@ -119,10 +120,10 @@ fn rules_are_built_without_database_and_server() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The reader itself: a crate of which all imports are known.
+/// Tests the reader itself with a crate whose imports are known.
 #[test]
 fn imports_are_read_as_the_compiler_reads_them() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/house");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sample");
     let read = Crate::read(&root, &root);
     let edges: Vec<_> = read
         .imports_of_files()
@@ -132,13 +133,13 @@ fn imports_are_read_as_the_compiler_reads_them() {
     assert_eq!(
         edges,
         [
-            "src/cellar.rs -> src/hall/door.rs",
-            "src/hall/door.rs -> src/hall/handle.rs",
-            "src/hall/handle.rs -> src/hall/door.rs",
-            "src/hall/mod.rs -> src/hall/door.rs",
-            "src/lib.rs -> src/roof.rs",
-            "src/roof.rs -> src/cellar.rs",
-            "src/roof.rs -> src/hall/mod.rs",
+            "src/alias.rs -> src/instance/model.rs",
+            "src/instance/mod.rs -> src/instance/model.rs",
+            "src/instance/model.rs -> src/instance/store.rs",
+            "src/instance/store.rs -> src/instance/model.rs",
+            "src/lib.rs -> src/router.rs",
+            "src/router.rs -> src/alias.rs",
+            "src/router.rs -> src/instance/mod.rs",
         ]
     );
     let slices = circles(&read.imports_of_slices());

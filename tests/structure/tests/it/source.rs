@@ -7,7 +7,7 @@ use std::{
 
 use crate::{circles::Import, paths::Paths};
 
-/// A crate, as its source says it.
+/// A crate, as read from its source.
 pub(crate) struct Crate {
     /// Its folder in the repository.
     pub(crate) name: String,
@@ -20,7 +20,7 @@ struct Module {
     paths: Paths,
 }
 
-/// Where a path leads.
+/// The target of a path.
 struct Place<'a> {
     module: &'a Module,
     path: &'a [String],
@@ -64,12 +64,12 @@ impl Crate {
         self.imports(|_, module| module.file.clone())
     }
 
-    /// The imports between what is directly below `src/`, each once. Modules of a program are read below `main`.
+    /// The imports between the files and folders directly below `src/`, each once. Modules of a program are read below `main`.
     pub(crate) fn imports_of_slices(&self) -> Vec<Import> {
         self.imports(|path, module| path.iter().find(|name| *name != "main").unwrap_or(&module.file).clone())
     }
 
-    fn imports(&self, room: impl Fn(&[String], &Module) -> String) -> Vec<Import> {
+    fn imports(&self, unit: impl Fn(&[String], &Module) -> String) -> Vec<Import> {
         let mut found: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
         for (path, module) in &self.modules {
             let named = module.paths.named.iter().map(|named| (&named.module, &named.path, false));
@@ -77,16 +77,16 @@ impl Crate {
             for (within, named, is_handed_on) in named.chain(handed_on) {
                 let from = [path.as_slice(), within].concat();
                 let Some(target) = self.absolute(&from, named) else { continue };
-                // the face of what stands below the module; what it hands on from elsewhere it imports
+                // re-exports of items below the module; other re-exports count as imports
                 if is_handed_on && target.starts_with(path) {
                     continue;
                 }
                 let Some(place) = self.resolve(&target, 0) else { continue };
-                // a module is a part of those above it, and may name what they define
+                // a module is a part of those above it, and may use their items
                 if path.starts_with(place.path) {
                     continue;
                 }
-                let edge = (room(path, module), room(place.path, place.module));
+                let edge = (unit(path, module), unit(place.path, place.module));
                 if edge.0 != edge.1 {
                     found.entry(edge).or_default().insert(named.join("::"));
                 }
@@ -102,7 +102,7 @@ impl Crate {
         let (first, rest) = path.split_first()?;
         let below = |module: &[String], rest: &[String]| [module, rest].concat();
         match first.as_str() {
-            // of a program beside a library
+            // of a program in the same crate as a library
             "crate" if from.first().is_some_and(|first| first == "main") => Some(below(&from[..1], rest)),
             "crate" => Some(rest.to_vec()),
             "self" => Some(below(from, rest)),
@@ -125,7 +125,7 @@ impl Crate {
         }
     }
 
-    /// The module in which the item at a path from the root is, wherever it was handed on.
+    /// The module in which the item at a path from the root is, through all re-exports.
     fn resolve(&self, path: &[String], depth: usize) -> Option<Place<'_>> {
         let longest = (0..=path.len()).rev().find(|&length| self.modules.contains_key(&path[..length]))?;
         let (known, module) = self.modules.get_key_value(&path[..longest])?;

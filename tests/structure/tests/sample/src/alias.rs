@@ -1,0 +1,6 @@
+//! Re-exports a type of `instance` that `instance` itself re-exports from `model`.
+pub(crate) use crate::instance::Model;
+
+pub fn depth() -> Model {
+    Model
+}

@@ -1,0 +1,7 @@
+use super::{Instance, store::Store};
+
+pub struct Model;
+
+pub fn open(_: Instance) -> Store {
+    Store
+}
