@@ -227,7 +227,9 @@ impl Platform {
         let migrated = async {
             futures::future::try_join_all(migrations).await.with_context(|| {
                 let data = self.data.display();
-                format!("if the data in {data} is of another version, start over with `cargo xtask up --fresh`")
+                format!(
+                    "if the data in {data} is of another version, start over with `cargo xtask up --fresh`"
+                )
             })
         };
         futures::future::try_join(migrated, futures::future::try_join_all(definitions)).await?;
