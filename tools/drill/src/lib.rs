@@ -200,8 +200,7 @@ impl Bench<'_> {
     }
 
     async fn faults(&self, only: &[String], has_faketime: bool) -> anyhow::Result<()> {
-        let chosen =
-            FAULTS.iter().filter(|fault| only.is_empty() || only.iter().any(|name| *name == fault.name));
+        let chosen = FAULTS.iter().filter(|fault| only.is_empty() || only.contains(&fault.name));
         let mut rows = Vec::new();
         report::heading();
         for fault in chosen {
