@@ -35,18 +35,14 @@ const CATALOGUE: [&str; 5] = ["datacenters", "gpu-specs", "services", "storage-s
 /// Further operations for administrators only.
 const OF_ADMINISTRATORS: [&str; 4] = ["list_tenants", "create_tenant", "delete_tenant", "add_member"];
 
-/// Operations for owners.
-const OF_OWNERS: [&str; 10] = [
+/// Operations for owners, besides those of audit logs.
+const OF_OWNERS: [&str; 6] = [
     "update_tenant",
     "list_invitations",
     "create_invitation",
     "withdraw_invitation",
     "update_member",
     "remove_member",
-    "list_audit_entries",
-    "list_instance_audit_entries",
-    "list_storage_audit_entries",
-    "list_job_audit_entries",
 ];
 
 /// Writes that change only what belongs to the caller, or nothing.
@@ -91,7 +87,7 @@ impl Right {
             || OF_ADMINISTRATORS.contains(&id)
         {
             Self::Admin
-        } else if OF_OWNERS.contains(&id) {
+        } else if OF_OWNERS.contains(&id) || id.ends_with("audit_entries") {
             Self::Owner
         } else if reads || PERSONAL.contains(&id) {
             Self::Viewer
