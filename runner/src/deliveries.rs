@@ -70,7 +70,7 @@ impl Deliveries {
             };
             match ended.send(done) {
                 Ok(()) => Ok(()),
-                // nobody waits: the delivery was handed over
+                // the receiver was dropped: the delivery was handed over
                 Err(done) => done,
             }
         });

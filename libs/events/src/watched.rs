@@ -71,7 +71,7 @@ impl<K: Clone + Eq + Hash, T: Clone + Default> Watched<K, T> {
         self.keys().values().for_each(|sender| sender.send_modify(|_| {}));
     }
 
-    /// Gives the streams of a key its value, if that is new. The streams of a key that is gone end.
+    /// Sends the value of a key to its streams if it has changed. Without a value, the key no longer exists: its streams end.
     pub fn found(&self, key: &K, found: Option<T>)
     where
         T: PartialEq,

@@ -89,7 +89,7 @@ pub enum Metering {
     CloseUnseen(RunKey),
     /// A stopped instance keeps its unit.
     OpenHold(RunKey),
-    /// It no longer keeps its unit.
+    /// The hold of a stopped instance has ended.
     CloseHold(EndedHold),
 }
 

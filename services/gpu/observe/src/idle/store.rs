@@ -98,7 +98,7 @@ pub(super) async fn report(
 ) -> sqlx::Result<bool> {
     store_uses(&mut *conn, uses).await?;
     let Some(reported_at) = reported_at else { return Ok(!uses.is_empty()) };
-    // nobody needs the report while no instance has an idle stop
+    // a report is stored only while an instance has an idle stop
     sqlx::query!(
         "insert into activity_reporters as r (id, kind, reported_at, has_ended)
          select $1, $2, $3, $4
