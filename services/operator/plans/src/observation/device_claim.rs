@@ -79,6 +79,12 @@ impl ObservedDeviceClaim {
         })
     }
 
+    /// Whether it has devices that a pod on the node can use.
+    #[must_use]
+    pub fn has_devices_for(&self, node: &str) -> bool {
+        self.allocated && self.node.as_deref().is_none_or(|only| only == node)
+    }
+
     /// A reference to exactly this claim.
     #[must_use]
     pub fn reference(&self) -> ClaimRef {

@@ -60,13 +60,13 @@ impl<'a> Planner<'a> {
 
     /// Why a pod that waits for its place can never be bound there: its claim has been deleted, or deleted and created again.
     pub(super) fn lost_claim(&self, pod: &ObservedPod) -> Option<String> {
-        pod.required_node.as_ref().filter(|_| pod.node.is_none())?;
+        let node = pod.required_node.as_ref().filter(|_| pod.node.is_none())?;
         let name = pod.claim.as_ref()?;
-        match self.devices_are_reserved(pod) {
-            Err(message) => Some(message),
-            Ok(_) if self.claim_of(pod).is_some_and(|claim| claim.allocated) => None,
-            Ok(_) => Some(format!("the claim {name} has no devices any more")),
+        if let Err(message) = self.devices_are_reserved(pod) {
+            return Some(message);
         }
+        let is_there = self.claim_of(pod).is_some_and(|claim| claim.has_devices_for(node));
+        (!is_there).then(|| format!("the claim {name} has no devices on node {node} any more"))
     }
 
     /// Whether the claim requests what the unit needs, and is not reserved for an earlier unit of the same name.
@@ -83,10 +83,10 @@ impl<'a> Planner<'a> {
             && claim.node.as_ref().is_none_or(|node| self.node_accepts_pods(node))
     }
 
-    /// Whether a claim has devices on the node that a new pod can use.
+    /// Whether a claim has devices for the node that a new pod can use.
     pub(super) fn has_usable_claim_on(&self, node: &str) -> bool {
         let mut claims = self.snapshot.claims.iter();
-        claims.any(|claim| claim.node.as_deref() == Some(node) && self.is_usable(claim))
+        claims.any(|claim| claim.has_devices_for(node) && self.is_usable(claim))
     }
 
     /// Whether another pod can use the devices of this one after it.
@@ -95,10 +95,13 @@ impl<'a> Planner<'a> {
             || self.claim_of(pod).is_some_and(|claim| claim.allocated && self.is_usable(claim))
     }
 
-    /// The claim for another placeholder: an existing one, else a new one. `None` if the unit needs none.
-    pub(super) fn claim_for_placeholder(&mut self) -> Option<String> {
+    /// The claim for another placeholder: an existing one, else a new one. `None` if the unit needs none. `node`: the only
+    /// node that the placeholder may get, which must be that of the devices.
+    pub(super) fn claim_for_placeholder(&mut self, node: Option<&str>) -> Option<String> {
         let namespace = devices::namespace(self.unit)?;
-        if let Some(claim) = self.snapshot.claims.iter().find(|claim| self.is_usable(claim)) {
+        let is_there = |claim: &&ObservedDeviceClaim| node.is_none_or(|node| claim.has_devices_for(node));
+        let mut claims = self.snapshot.claims.iter().filter(is_there);
+        if let Some(claim) = claims.find(|claim| self.is_usable(claim)) {
             return Some(claim.name.clone());
         }
         let base = self.unit.name_any();

@@ -429,7 +429,7 @@ impl<'a> Planner<'a> {
             self.guard_place(node);
         }
         let name = self.new_placeholder_name();
-        let claim = claim.or_else(|| self.claim_for_placeholder());
+        let claim = claim.or_else(|| self.claim_for_placeholder(placement.node()));
         let pod = pods::placeholder(self.unit, &name, placement, claim.as_deref(), self.settings);
         self.plan.before_status.push(Action::CreatePod(Box::new(pod)));
         let namespace = pods::placeholder_namespace(self.unit);

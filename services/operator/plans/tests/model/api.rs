@@ -92,6 +92,11 @@ impl World {
                 if self.pods[at].node.is_none() && !self.pods[at].deleting {
                     let is_full = self.used(node) >= PLACES;
                     assert_eq!(claim.is_some(), self.pods[at].claim.is_some());
+                    let claimed = claim.as_ref().and_then(|claim| self.node_of_claim(&claim.uid));
+                    assert!(
+                        claimed.is_none_or(|of| of == node),
+                        "{pod:?} is bound to {node} with devices of {claimed:?}"
+                    );
                     if claim.as_ref().is_some_and(|claim| !self.use_claim(&claim.uid, at)) {
                         return false;
                     }

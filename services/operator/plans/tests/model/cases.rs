@@ -1,5 +1,7 @@
 //! Random scripts, and some that are not.
 
+use std::collections::BTreeSet;
+
 use atelier_operator_plans::observation::Role;
 use jiff::SignedDuration;
 use proptest::prelude::*;
@@ -165,6 +167,30 @@ fn a_start_and_a_stop_survive_the_deletion_of_the_claim_at_any_step() {
             world.check_settled();
         }
     }
+}
+
+/// All pods disappear while the unit changes its node, with claims on both: the pod that is created next uses the devices of
+/// its node.
+#[test]
+fn a_place_is_taken_back_with_the_devices_of_its_node() {
+    let mut world = World::new(true);
+    for event in [
+        Event::Reconcile(0, usize::MAX),
+        Event::Start(0, Behavior::Fine),
+        Event::Schedule,
+        Event::Cordon(0, true),
+        Event::ScheduleAround(0, 3),
+        Event::Reconcile(0, 3),
+    ] {
+        world.event(&event);
+    }
+    let nodes: BTreeSet<_> = world.claims_of(0).map(|claim| claim.observed.node.clone()).collect();
+    assert_eq!(nodes.len(), 2, "the unit has devices on both nodes");
+    world.event(&Event::Reconcile(0, 1));
+    world.event(&Event::Reconcile(0, 5));
+    world.event(&Event::DeleteByForce(0));
+    world.settle();
+    world.check_settled();
 }
 
 /// A placeholder gets its place as soon as the instance has ended, also while no scheduler runs.

@@ -75,6 +75,10 @@ impl World {
         self.claims_of(n).any(|claim| claim.observed.allocated)
     }
 
+    pub(crate) fn node_of_claim(&self, uid: &str) -> Option<&String> {
+        self.claims.iter().find(|claim| claim.observed.uid == uid)?.observed.node.as_ref()
+    }
+
     /// Whether a pod with this claim fits on the node.
     pub(crate) fn claim_allows(&self, name: &str, node: &str) -> bool {
         let found = self.claims.iter().find(|claim| claim.observed.name == name && !claim.observed.deleting);

@@ -59,11 +59,17 @@ impl World {
         pod.unschedulable = None;
     }
 
-    /// The scheduler takes in what has happened, and tries every pod that waits.
-    pub(crate) fn schedule(&mut self) {
+    /// The scheduler takes in what has happened, if it follows the cluster.
+    pub(crate) fn inform_scheduler(&mut self) {
         if self.scheduler_lost_at.is_none() {
             self.seen_pods.clone_from(&self.pods);
+            self.seen_at = self.now;
         }
+    }
+
+    /// The scheduler takes in what has happened, and tries every pod that waits.
+    pub(crate) fn schedule(&mut self) {
+        self.inform_scheduler();
         self.schedule_seen(&self.seen_pods.clone());
     }
 
@@ -72,9 +78,7 @@ impl World {
         self.schedule();
         let nodes = self.seen_pods.clone();
         self.reconcile(n, writes);
-        if self.scheduler_lost_at.is_none() {
-            self.seen_pods.clone_from(&self.pods);
-        }
+        self.inform_scheduler();
         self.schedule_seen(&nodes);
     }
 
@@ -154,9 +158,7 @@ impl World {
                 (None, found) => self.thieves[thief] = found,
             }
         }
-        if self.scheduler_lost_at.is_none() {
-            self.seen_pods.clone_from(&self.pods);
-        }
+        self.inform_scheduler();
     }
 
     /// One step of every pod on a node that answers.

@@ -180,6 +180,11 @@ impl World {
             Event::ThiefLeaves => drop(self.thieves.pop()),
             Event::Wait(seconds) => {
                 self.now = now + SignedDuration::from_secs(*seconds);
+                // a scheduler that follows the cluster learns of a change in the time that the operator gives it
+                let unseen = self.now.duration_since(self.seen_at).unsigned_abs();
+                if unseen >= self.settings.hand_off() {
+                    self.inform_scheduler();
+                }
                 let limit = self.settings.scheduler_return();
                 if self
                     .scheduler_lost_at

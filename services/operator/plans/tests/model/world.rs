@@ -27,6 +27,8 @@ pub(crate) struct World {
     pub(crate) pods: Vec<ObservedPod>,
     /// The pods as the scheduler knows them.
     pub(crate) seen_pods: Vec<ObservedPod>,
+    /// When it last took in what had happened.
+    pub(crate) seen_at: Timestamp,
     /// Since when the operator observes the cluster, if the scheduler has not listed it again since the last outage.
     pub(crate) scheduler_lost_at: Option<Timestamp>,
     pub(crate) priority: BTreeMap<String, i32>,
@@ -86,6 +88,7 @@ impl World {
             behaviors: vec![Behavior::Fine; UNITS],
             pods: Vec::new(),
             seen_pods: Vec::new(),
+            seen_at: now,
             scheduler_lost_at: None,
             priority: BTreeMap::new(),
             nodes: (0..NODES).map(|n| (node_name(n), node.clone())).collect(),
