@@ -21,7 +21,7 @@ const CHECKS: &[(&str, &str, &[&str])] = &[
     ("usage-records", include_str!("sql/usage_records.sql"), &["gpu"]),
     ("usage-days", include_str!("sql/usage_days.sql"), &["gpu"]),
     ("usage-totals", include_str!("sql/usage_totals.sql"), &["gpu"]),
-    ("queues", include_str!("sql/queues.sql"), &["gpu", "stock", "storage"]),
+    ("queues", include_str!("sql/queues.sql"), &["gpu", "identity", "jobs", "stock", "storage"]),
     ("attachments", include_str!("sql/attachments.sql"), &["gpu", "storage"]),
     ("tenants", include_str!("sql/tenants.sql"), &["gpu", "storage", "identity"]),
 ];
@@ -72,4 +72,25 @@ async fn broken_audit_log(conn: &mut PgConnection, schema: &'static str) -> anyh
             since: None,
         })
         .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::Connection as _;
+    use testkit::TestDb;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn each_queue_is_checked() {
+        let db = TestDb::new();
+        db.create_with(&schemas::all()).await;
+        let mut conn = PgConnection::connect(&db.url()).await.unwrap();
+        let (_, sql, needed) = CHECKS.iter().find(|(invariant, ..)| *invariant == "queues").unwrap();
+        for table in schemas::queues(&mut conn).await.unwrap() {
+            assert!(sql.contains(&format!(" from {table}")), "{table} is not in queues.sql");
+            let (schema, _) = table.split_once('.').unwrap();
+            assert!(needed.contains(&schema), "{schema} is not among the schemas of queues.sql");
+        }
+    }
 }
