@@ -1,5 +1,5 @@
 import { test as base, expect, type Locator, type Page, type Request } from "@playwright/test";
-import type { Provocation } from "../mock/world";
+import type { Provocation } from "../mock/backend";
 import { ahead, moveClock } from "./clock";
 
 export type Person = "mira" | "tomas" | "ines" | "jonas" | "lena" | "mara";
@@ -30,7 +30,7 @@ interface Fixtures {
   settled: () => Promise<void>;
 }
 
-/** Each run has worlds of its own, also on a server that runs on. */
+/** Each run has backends of its own, also on a server that runs on. */
 const RUN = Date.now();
 
 export const test = base.extend<Fixtures>({
@@ -38,7 +38,7 @@ export const test = base.extend<Fixtures>({
   faults: [
     async ({ page, context, expected, baseURL }, use, { testId }) => {
       const faults: string[] = [];
-      await context.addCookies([{ name: "world", value: `${testId}-${RUN}`, url: baseURL ?? "" }]);
+      await context.addCookies([{ name: "backend", value: `${testId}-${RUN}`, url: baseURL ?? "" }]);
       page.on("console", (message) => {
         if (message.type() !== "error" && message.type() !== "warning") return;
         const status = /responded with a status of (\d+)/.exec(message.text())?.[1];

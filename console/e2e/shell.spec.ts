@@ -102,7 +102,7 @@ test.describe("a removed member", () => {
     await page.goto("/members");
     await expect(page.getByText("Live", { exact: true })).toBeVisible();
     const owner = await browser.newContext({ baseURL: baseURL ?? "" });
-    await owner.addCookies((await context.cookies()).filter((it) => it.name === "world"));
+    await owner.addCookies((await context.cookies()).filter((it) => it.name === "backend"));
     const data = { email: "mira@northlight.studio", password: "northlight", cookie: true };
     await owner.request.post("/v1/sessions", { data });
     const me = await (await owner.request.get("/v1/me")).json();

@@ -1,9 +1,9 @@
 import type { AuditEntry, Event, TenantId, UserId } from "../src/api/generated/types";
 import { type AuditLog, type AuditSource, append, auditSources } from "./audit.ts";
+import type { Backend } from "./backend.ts";
 import { makeId } from "./ids.ts";
 import type { Kept } from "./kept.ts";
 import { hoursAgo } from "./times.ts";
-import type { World } from "./world.ts";
 
 type Who = Pick<AuditEntry, "user_id" | "session_id" | "api_key_id" | "is_admin" | "service" | "address"> & {
   user_agent: string | null;
@@ -48,7 +48,7 @@ interface Studio {
   ines: UserId;
   instances: readonly Kept[];
   events: readonly Event[];
-  storages: World["storages"];
+  storages: Backend["storages"];
 }
 
 /** The logs of the services, as far as the studio remembers: what people, a key, a service and an administrator did. */

@@ -1,4 +1,4 @@
-import { etagOf, grow } from "./platform-world.ts";
+import { etagOf, grow } from "./platform-data.ts";
 import { now } from "./times.ts";
 import { type Context, Refusal, Reply } from "./types.ts";
 
@@ -11,15 +11,15 @@ export const wrong = (name: string, detail: string) =>
   new Refusal("invalid-field", { errors: [{ pointer: `/${name}`, detail }] });
 
 /** What is read, with its ETag. */
-export const tagged = <Body>({ world, request }: Context, body: Body) =>
-  new Reply(body, 200, { etag: etagOf(world.platform, request.path) });
+export const tagged = <Body>({ backend, request }: Context, body: Body) =>
+  new Reply(body, 200, { etag: etagOf(backend.platform, request.path) });
 
 /** Refuses a change of a version that is not the newest, else makes the next one. */
-export function changing({ world, request }: Context) {
+export function changing({ backend, request }: Context) {
   const seen = request.headers.get("if-match");
   if (!seen) throw new Refusal("if-match-required");
-  if (seen !== "*" && seen !== etagOf(world.platform, request.path)) throw new Refusal("changed-meanwhile");
-  grow(world.platform, request.path);
+  if (seen !== "*" && seen !== etagOf(backend.platform, request.path)) throw new Refusal("changed-meanwhile");
+  grow(backend.platform, request.path);
 }
 
 /** The reason that each such action needs, recorded with who did it. */
@@ -30,7 +30,7 @@ export function reasonOf({ request }: Context): string {
 }
 
 export function recordAction(context: Context, target: string, action: string, tenant_id: Tenant) {
-  const { actions } = context.world.platform;
+  const { actions } = context.backend.platform;
   actions.unshift({
     id: (actions[0]?.id ?? 0) + 1,
     tenant_id,
@@ -42,4 +42,4 @@ export function recordAction(context: Context, target: string, action: string, t
   });
 }
 
-type Tenant = Context["world"]["platform"]["actions"][number]["tenant_id"];
+type Tenant = Context["backend"]["platform"]["actions"][number]["tenant_id"];

@@ -1,18 +1,18 @@
 import type { StreamNotice } from "../src/api/generated/types";
 import { parseAmount, toDecimal } from "../src/lib/money";
+import type { Backend } from "./backend.ts";
 import { makeSortedId } from "./ids.ts";
 import { now } from "./times.ts";
 import { budgetOf } from "./usage.ts";
-import type { World } from "./world.ts";
 
-/** What a test changes in the world, as others of the studio or the platform would. */
+/** What a test changes in the backend, as others of the studio or the platform would. */
 export interface Change {
   /** Free units of a specification, in one datacenter or in all. */
   stock?: { spec: string; datacenter?: string; available: number };
   /** So many stopped instances more. */
   instances?: number;
-  limits?: World["limits"];
-  storageLimits?: World["storageLimits"];
+  limits?: Backend["limits"];
+  storageLimits?: Backend["storageLimits"];
   /** Forgets all events, as a restored platform does. */
   forgetEvents?: boolean;
   /** Everything of the studio is gone: it has just begun. */
@@ -28,7 +28,7 @@ export interface Change {
 }
 
 export function change(
-  world: World,
+  backend: Backend,
   {
     stock,
     instances = 0,
@@ -43,53 +43,53 @@ export function change(
   }: Change,
 ) {
   if (stock)
-    for (const row of world.stock)
+    for (const row of backend.stock)
       if (row.gpu_spec.name === stock.spec && (!stock.datacenter || row.datacenter.name === stock.datacenter))
         row.available = stock.available;
-  const model = world.instances.find(
+  const model = backend.instances.find(
     (kept) => kept.it.state === "stopped" && !kept.it.reason && !kept.it.hold,
   );
   for (let i = 0; model && i < instances; i++) {
     const it = {
       ...model.it,
-      id: makeSortedId<typeof model.it.id>("inst", now(), ++world.next),
+      id: makeSortedId<typeof model.it.id>("inst", now(), ++backend.next),
       name: `sheet-${i}`,
     };
-    world.instances.push({ ...model, it, runs: [] });
+    backend.instances.push({ ...model, it, runs: [] });
   }
-  if (notice) for (const stream of world.streams) stream.notice(notice);
-  if (brokenAudit) world.platform.brokenAudit = true;
-  if (limits) world.limits = limits;
-  if (storageLimits) world.storageLimits = storageLimits;
+  if (notice) for (const stream of backend.streams) stream.notice(notice);
+  if (brokenAudit) backend.platform.brokenAudit = true;
+  if (limits) backend.limits = limits;
+  if (storageLimits) backend.storageLimits = storageLimits;
   if (forgetEvents) {
-    world.events = [];
-    world.jobs.events = [];
+    backend.events = [];
+    backend.jobs.events = [];
   }
   if (empty) {
-    world.instances = [];
-    world.storages = [];
-    world.registryCredentials = [];
-    world.jobs.kept = [];
-    world.jobs.past = [];
-    world.models = [];
-    world.deployments = [];
-    world.events = [];
-    world.metered = [];
-    world.webhooks = [];
-    world.mqCredentials = [];
-    world.dead = [];
+    backend.instances = [];
+    backend.storages = [];
+    backend.registryCredentials = [];
+    backend.jobs.kept = [];
+    backend.jobs.past = [];
+    backend.models = [];
+    backend.deployments = [];
+    backend.events = [];
+    backend.metered = [];
+    backend.webhooks = [];
+    backend.mqCredentials = [];
+    backend.dead = [];
   }
-  Object.assign(world.endpoints, endpoints);
-  if (budgetSpent) spendBudget(world);
+  Object.assign(backend.endpoints, endpoints);
+  if (budgetSpent) spendBudget(backend);
 }
 
 /** Its amount becomes less than what was spent, and what ran is stopped. */
-function spendBudget(world: World) {
-  const [tenant] = world.tenants;
-  if (!world.budget || !tenant) return;
-  const { spent } = budgetOf(world, tenant.id, world.budget);
-  world.budget.terms.amount = toDecimal((parseAmount(spent) * 9n) / 10n);
-  for (const { it, runs } of world.instances.filter((kept) => kept.tenant_id === tenant.id)) {
+function spendBudget(backend: Backend) {
+  const [tenant] = backend.tenants;
+  if (!backend.budget || !tenant) return;
+  const { spent } = budgetOf(backend, tenant.id, backend.budget);
+  backend.budget.terms.amount = toDecimal((parseAmount(spent) * 9n) / 10n);
+  for (const { it, runs } of backend.instances.filter((kept) => kept.tenant_id === tenant.id)) {
     for (const run of runs) run.ended_at ??= now();
     if (it.state === "running")
       Object.assign(it, {

@@ -1,7 +1,7 @@
 import type { Operation, StockChange, StockRow, StockUnitDetail, UnitId } from "../src/api/generated/types";
+import type { Backend } from "./backend.ts";
 import { nextId } from "./ids.ts";
 import { now } from "./times.ts";
-import type { World } from "./world.ts";
 
 /** How long the cluster takes for all units of a change, in milliseconds. */
 const CHANGE = 2400;
@@ -11,13 +11,13 @@ const STEPS = 8;
 type Kind = "add_stock" | "remove_stock";
 
 export function record(
-  world: World,
+  backend: Backend,
   kind: Kind,
   row: StockRow,
   { count }: Pick<StockChange, "count">,
 ): Operation {
   const operation: Operation = {
-    id: nextId(world, "op"),
+    id: nextId(backend, "op"),
     kind,
     target: row.gpu_spec.id,
     state: "running",
@@ -40,7 +40,7 @@ export function record(
     updated_at: now(),
     finished_at: null,
   };
-  world.stockOperations.unshift(operation);
+  backend.stockOperations.unshift(operation);
   return operation;
 }
 
@@ -70,7 +70,7 @@ function finish(operation: Operation, state: Operation["state"]) {
 const roomFor = (row: StockRow) => (row.gpu_spec.name.startsWith("a100") ? 2 : 400);
 
 /** Units become available one after the other; those for which no node has room stay inactive. */
-export function add(world: World, row: StockRow, operation: Operation, count: number) {
+export function add(backend: Backend, row: StockRow, operation: Operation, count: number) {
   const room = Math.min(count, roomFor(row));
   const before = row.available;
   let taken = 0;
@@ -92,7 +92,7 @@ export function add(world: World, row: StockRow, operation: Operation, count: nu
       tell(operation, {
         failed_count: missing,
         failed: Array.from({ length: missing }, () => ({
-          unit_id: nextId<UnitId>(world, "unit"),
+          unit_id: nextId<UnitId>(backend, "unit"),
           reason: "unschedulable",
           message,
         })),
@@ -125,10 +125,10 @@ export function remove(row: StockRow, operation: Operation, count: number) {
 const removals = new WeakMap<StockUnitDetail, Operation>();
 
 /** Takes one unit out; the cluster follows. Again while it goes, it is the same operation. */
-export function removeUnit(world: World, row: StockRow, unit: StockUnitDetail): Operation {
+export function removeUnit(backend: Backend, row: StockRow, unit: StockUnitDetail): Operation {
   const open = removals.get(unit);
   if (open) return open;
-  const operation = record(world, "remove_stock", row, { count: 1 });
+  const operation = record(backend, "remove_stock", row, { count: 1 });
   removals.set(unit, operation);
   if (unit.state === "inactive") row.inactive -= 1;
   else row.available -= 1;
@@ -138,7 +138,7 @@ export function removeUnit(world: World, row: StockRow, unit: StockUnitDetail): 
     1,
     (removed) => tell(operation, { removed, percent: 100 }),
     () => {
-      world.units = world.units.filter((it) => it !== unit);
+      backend.units = backend.units.filter((it) => it !== unit);
       finish(operation, "succeeded");
     },
   );

@@ -1,9 +1,9 @@
 import type { Alternative, Instance, ReasonCode, RunEnd } from "../src/api/generated/types";
+import type { Backend } from "./backend.ts";
 import { record } from "./events.ts";
 import { nextId } from "./ids.ts";
 import type { Kept } from "./kept.ts";
 import { now } from "./times.ts";
-import type { World } from "./world.ts";
 
 /** How long the phases of a start and of a stop take, in milliseconds. */
 const CLAIM = 700;
@@ -24,16 +24,16 @@ function later(kept: Kept, milliseconds: number, act: () => void) {
 }
 
 const tell = (
-  world: World,
+  backend: Backend,
   { tenant_id, it }: Kept,
   ...[detail, more]: [Parameters<typeof record>[3], Parameters<typeof record>[4]?]
-) => record(world, tenant_id, it.id, detail, more);
+) => record(backend, tenant_id, it.id, detail, more);
 
-const specOf = (world: World, { it }: Kept) => world.specs.find((spec) => spec.id === it.gpu_spec.id);
+const specOf = (backend: Backend, { it }: Kept) => backend.specs.find((spec) => spec.id === it.gpu_spec.id);
 
 /** Units that could be claimed instead. */
-export const alternativesTo = (world: World, name: string): Alternative[] =>
-  world.stock
+export const alternativesTo = (backend: Backend, name: string): Alternative[] =>
+  backend.stock
     .filter(
       (row) => row.available > 0 && row.gpu_spec.name !== name && row.gpu_spec.name !== "h100-small-16-1",
     )
@@ -47,12 +47,12 @@ export const alternativesTo = (world: World, name: string): Alternative[] =>
       currency,
     }));
 
-function closeRun(world: World, kept: Kept, end_reason: RunEnd) {
+function closeRun(backend: Backend, kept: Kept, end_reason: RunEnd) {
   const run = kept.runs.find((it) => it.ended_at === null);
   if (!run) return;
   run.ended_at = now();
   run.end_reason = end_reason;
-  tell(world, kept, {
+  tell(backend, kept, {
     type: "instance.run_ended",
     data: {
       attempt: kept.attempt,
@@ -63,11 +63,11 @@ function closeRun(world: World, kept: Kept, end_reason: RunEnd) {
   });
 }
 
-function openRun(world: World, kept: Kept) {
+function openRun(backend: Backend, kept: Kept) {
   const started_at = now();
   set(kept, { state: "running", reason: null, message: null, started_at, queue: null, alternatives: null });
   kept.runs.unshift({
-    id: nextId(world, "run"),
+    id: nextId(backend, "run"),
     kind: "running",
     started_at,
     ended_at: null,
@@ -78,14 +78,14 @@ function openRun(world: World, kept: Kept) {
     currency: kept.it.currency,
     amount: "0",
   });
-  tell(world, kept, {
+  tell(backend, kept, {
     type: "instance.started",
     data: { attempt: kept.attempt, started_at, node: kept.it.node },
   });
 }
 
-function release(world: World, kept: Kept) {
-  const row = world.stock.find(
+function release(backend: Backend, kept: Kept) {
+  const row = backend.stock.find(
     (it) => it.gpu_spec.id === kept.it.gpu_spec.id && it.datacenter.name === kept.it.datacenter,
   );
   if (row && kept.it.node) {
@@ -96,20 +96,25 @@ function release(world: World, kept: Kept) {
 }
 
 export function fail(
-  world: World,
+  backend: Backend,
   kept: Kept,
   reason: ReasonCode,
   message: string,
   more: Partial<Instance> = {},
 ) {
-  tell(world, kept, { type: "instance.start_failed", data: { attempt: kept.attempt } }, { reason, message });
-  release(world, kept);
+  tell(
+    backend,
+    kept,
+    { type: "instance.start_failed", data: { attempt: kept.attempt } },
+    { reason, message },
+  );
+  release(backend, kept);
   set(kept, { state: "stopped", reason, message, queue: null, started_at: null, ...more });
-  tell(world, kept, { type: "instance.stopped", data: { cause: "failure" } }, { reason, message });
+  tell(backend, kept, { type: "instance.stopped", data: { cause: "failure" } }, { reason, message });
 }
 
 /** From the request to running, as the platform goes: a unit, the image, the service. */
-export function start(world: World, kept: Kept, wait: boolean) {
+export function start(backend: Backend, kept: Kept, wait: boolean) {
   kept.attempt++;
   const held = kept.it.hold !== null;
   set(kept, {
@@ -119,14 +124,14 @@ export function start(world: World, kept: Kept, wait: boolean) {
     log_tail: null,
     alternatives: null,
     hold: null,
-    operation_id: nextId(world, "op"),
+    operation_id: nextId(backend, "op"),
   });
-  later(kept, CLAIM, () => (held ? load(world, kept) : claim(world, kept, wait)));
+  later(kept, CLAIM, () => (held ? load(backend, kept) : claim(backend, kept, wait)));
 }
 
-function claim(world: World, kept: Kept, wait: boolean) {
+function claim(backend: Backend, kept: Kept, wait: boolean) {
   const { order, it } = kept;
-  const rows = world.stock.filter((row) => row.gpu_spec.id === it.gpu_spec.id);
+  const rows = backend.stock.filter((row) => row.gpu_spec.id === it.gpu_spec.id);
   const row = rows.find(
     (row) =>
       row.available > 0 &&
@@ -134,9 +139,9 @@ function claim(world: World, kept: Kept, wait: boolean) {
       (!order.datacenter || row.datacenter.name === order.datacenter),
   );
   if (!row) {
-    const alternatives = alternativesTo(world, it.gpu_spec.name);
+    const alternatives = alternativesTo(backend, it.gpu_spec.name);
     if (!wait)
-      return fail(world, kept, "stock_exhausted", `No unit of ${it.gpu_spec.name} is free.`, {
+      return fail(backend, kept, "stock_exhausted", `No unit of ${it.gpu_spec.name} is free.`, {
         alternatives,
       });
     set(kept, {
@@ -168,10 +173,10 @@ function claim(world: World, kept: Kept, wait: boolean) {
     node: `${row.datacenter.name}-gpu-03`,
     price_per_hour: row.price_per_hour,
   });
-  tell(world, kept, {
+  tell(backend, kept, {
     type: "instance.unit_claimed",
     data: {
-      unit_id: nextId(world, "unit"),
+      unit_id: nextId(backend, "unit"),
       datacenter_id: row.datacenter.id,
       datacenter: row.datacenter.name,
       price_per_hour: row.price_per_hour,
@@ -179,15 +184,15 @@ function claim(world: World, kept: Kept, wait: boolean) {
     },
   });
   for (const { storage_id } of kept.it.storages)
-    tell(world, kept, { type: "instance.storage_attached", data: { storage_id } });
-  later(kept, PHASE, () => load(world, kept));
+    tell(backend, kept, { type: "instance.storage_attached", data: { storage_id } });
+  later(kept, PHASE, () => load(backend, kept));
 }
 
-function load(world: World, kept: Kept) {
+function load(backend: Backend, kept: Kept) {
   const { it } = kept;
   if (it.service === "stable-diffusion-webui" && it.version === "1.5") {
     fail(
-      world,
+      backend,
       kept,
       "image_pull_failed",
       "The image of stable-diffusion-webui 1.5 is not in the registry any more. Choose another version.",
@@ -198,24 +203,24 @@ function load(world: World, kept: Kept) {
   set(kept, { state: "starting", reason: "starting", message: "Loading the image, 40 %." });
   later(kept, PHASE, () => {
     set(kept, { message: "The image is loaded. The service starts." });
-    later(kept, PHASE, () => openRun(world, kept));
+    later(kept, PHASE, () => openRun(backend, kept));
   });
 }
 
-export function restart(world: World, kept: Kept) {
+export function restart(backend: Backend, kept: Kept) {
   kept.attempt++;
   set(kept, {
     state: "starting",
     reason: "restarting",
     message: "The service starts anew.",
     started_at: null,
-    operation_id: nextId(world, "op"),
+    operation_id: nextId(backend, "op"),
   });
-  closeRun(world, kept, "restarted");
-  later(kept, 2 * PHASE, () => openRun(world, kept));
+  closeRun(backend, kept, "restarted");
+  later(kept, 2 * PHASE, () => openRun(backend, kept));
 }
 
-export function stop(world: World, kept: Kept, until: string | null) {
+export function stop(backend: Backend, kept: Kept, until: string | null) {
   kept.attempt++;
   set(kept, {
     state: "stopping",
@@ -225,19 +230,19 @@ export function stop(world: World, kept: Kept, until: string | null) {
     queue: null,
     alternatives: null,
     idle_stop: kept.it.idle_stop && { ...kept.it.idle_stop, idle_since: null, stop_at: null },
-    operation_id: nextId(world, "op"),
+    operation_id: nextId(backend, "op"),
   });
   later(kept, STOP, () => {
-    closeRun(world, kept, "stopped");
-    const fraction = Number(specOf(world, kept)?.hold_price_fraction ?? 0);
+    closeRun(backend, kept, "stopped");
+    const fraction = Number(specOf(backend, kept)?.hold_price_fraction ?? 0);
     const price_per_hour = (Number(kept.it.price_per_hour) * fraction).toFixed(4);
     if (until) {
       const hold = { since: now(), until, price_per_hour, currency: kept.it.currency };
       set(kept, { state: "stopped", reason: null, message: null, hold });
-      tell(world, kept, {
+      tell(backend, kept, {
         type: "instance.hold_started",
         data: {
-          unit_id: nextId(world, "unit"),
+          unit_id: nextId(backend, "unit"),
           started_at: now(),
           until,
           price_per_hour,
@@ -246,13 +251,13 @@ export function stop(world: World, kept: Kept, until: string | null) {
       });
       return;
     }
-    release(world, kept);
+    release(backend, kept);
     set(kept, { state: "stopped", reason: null, message: null });
-    tell(world, kept, { type: "instance.stopped", data: { cause: "user" } });
+    tell(backend, kept, { type: "instance.stopped", data: { cause: "user" } });
   });
 }
 
-export function remove(world: World, kept: Kept) {
+export function remove(backend: Backend, kept: Kept) {
   kept.attempt++;
   set(kept, {
     state: "deleting",
@@ -260,22 +265,22 @@ export function remove(world: World, kept: Kept) {
     message: null,
     started_at: null,
     hold: null,
-    operation_id: nextId(world, "op"),
+    operation_id: nextId(backend, "op"),
   });
   later(kept, STOP, () => {
-    closeRun(world, kept, "stopped");
-    release(world, kept);
-    world.instances = world.instances.filter((other) => other !== kept);
-    for (const storage of world.storages)
+    closeRun(backend, kept, "stopped");
+    release(backend, kept);
+    backend.instances = backend.instances.filter((other) => other !== kept);
+    for (const storage of backend.storages)
       storage.attachments = storage.attachments.filter((it) => it.instance_id !== kept.it.id);
-    tell(world, kept, { type: "instance.deleted", data: { name: kept.it.name } });
+    tell(backend, kept, { type: "instance.deleted", data: { name: kept.it.name } });
   });
 }
 
-export function releaseHold(world: World, kept: Kept) {
-  release(world, kept);
+export function releaseHold(backend: Backend, kept: Kept) {
+  release(backend, kept);
   set(kept, { hold: null });
-  tell(world, kept, {
+  tell(backend, kept, {
     type: "instance.hold_ended",
     data: { started_at: null, ended_at: now(), cause: "given_up" },
   });

@@ -6,16 +6,16 @@ import type {
   ReasonCode,
   TenantId,
 } from "../src/api/generated/types";
+import type { Backend } from "./backend.ts";
 import { nextId } from "./ids.ts";
 import { now } from "./times.ts";
-import type { World } from "./world.ts";
 
-export const eventsOf = (world: World, tenant: TenantId | null) =>
-  world.events.filter((it) => it.tenant_id === tenant);
+export const eventsOf = (backend: Backend, tenant: TenantId | null) =>
+  backend.events.filter((it) => it.tenant_id === tenant);
 
 /** What happened, told to everybody of the tenant who follows. */
 export function record(
-  world: World,
+  backend: Backend,
   tenant: TenantId,
   instance: InstanceId | null,
   detail: EventDetail,
@@ -23,8 +23,8 @@ export function record(
 ) {
   const event: Event = {
     ...detail,
-    id: nextId(world, "evt"),
-    sequence: (eventsOf(world, tenant).at(-1)?.sequence ?? 0) + 1,
+    id: nextId(backend, "evt"),
+    sequence: (eventsOf(backend, tenant).at(-1)?.sequence ?? 0) + 1,
     time: now(),
     tenant_id: tenant,
     instance_id: instance,
@@ -32,7 +32,7 @@ export function record(
     reason: more.reason ?? null,
     message: more.message ?? null,
   };
-  world.events.push(event);
-  for (const stream of world.streams)
+  backend.events.push(event);
+  for (const stream of backend.streams)
     if (stream.tenant_id === tenant) stream.tell("gpu", event.sequence, event);
 }

@@ -6,5 +6,5 @@ export const makeId = <Id extends string>(prefix: string, n: number) =>
 export const makeSortedId = <Id extends string>(prefix: string, at: string, n: number) =>
   `${prefix}_${Date.parse(at).toString(16).padStart(12, "0")}7e6b8a1f${(n * 2654435761).toString(16).slice(-12).padStart(12, "0")}` as unknown as Id;
 
-export const nextId = <Id extends string>(world: { next: number }, prefix: string) =>
-  makeId<Id>(prefix, ++world.next);
+export const nextId = <Id extends string>(backend: { next: number }, prefix: string) =>
+  makeId<Id>(prefix, ++backend.next);

@@ -54,22 +54,22 @@ const PERSON = "demo-person";
 /** For the demo. Who is signed in outlives the page, as with a real cookie; all else begins anew. */
 export function answerInPage() {
   const server = new MockServer();
-  const world = server.world("");
+  const backend = server.backend("");
   // no provider answers without a server
-  world.providers = [];
-  const person = sessionStorage.getItem(PERSON) ?? world.accounts[0]?.user.id;
+  backend.providers = [];
+  const person = sessionStorage.getItem(PERSON) ?? backend.accounts[0]?.user.id;
   const jar = new Map<string, string>();
-  const session = world.sessions[0];
-  const account = world.accounts.find((it) => it.user.id === person);
+  const session = backend.sessions[0];
+  const account = backend.accounts.find((it) => it.user.id === person);
   if (session && account) {
-    const tenant = membershipsOf(world, account.user.id)[0]?.tenant.id ?? null;
+    const tenant = membershipsOf(backend, account.user.id)[0]?.tenant.id ?? null;
     Object.assign(session, { user_id: account.user.id, tenant_id: tenant });
     jar.set(SESSION_COOKIE, session.secret);
   }
   const answer = mockFetch(server, jar);
   environment.fetch = async (input, init) => {
     const response = await answer(input, init);
-    const current = world.sessions.find((it) => it.secret === jar.get(SESSION_COOKIE));
+    const current = backend.sessions.find((it) => it.secret === jar.get(SESSION_COOKIE));
     sessionStorage.setItem(PERSON, current?.user_id ?? "");
     return response;
   };

@@ -20,7 +20,7 @@ function signedIn() {
       cookies: jar,
     });
   };
-  const first = server.world("").sessions[0];
+  const first = server.backend("").sessions[0];
   if (first) jar.set(SESSION_COOKIE, first.secret);
   return { server, send };
 }
@@ -38,7 +38,7 @@ test("a start goes through its phases and tells what happened", async () => {
     await vi.advanceTimersByTimeAsync(100);
   }
   expect(seen).toEqual(["pending null", "starting waiting_for_place", "starting starting", "running null"]);
-  const events = server.world("").events.filter((it) => it.instance_id === id);
+  const events = server.backend("").events.filter((it) => it.instance_id === id);
   expect(events.map((it) => it.type)).toEqual([
     "instance.created",
     "instance.unit_claimed",

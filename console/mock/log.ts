@@ -1,7 +1,7 @@
 import type { LogLine } from "../src/api/generated/types";
+import type { Backend } from "./backend.ts";
 import type { MockReply, MockRequest } from "./http.ts";
 import type { Kept } from "./kept.ts";
-import type { World } from "./world.ts";
 
 /** Milliseconds between two lines of a followed log. */
 const PACE = 600;
@@ -86,7 +86,7 @@ function writing(kept: Kept): () => void {
 const idOf = (kept: Kept, at: number) => `${kept.attempt}-${at}`;
 
 /** The log of an instance as events, or as text for a download. */
-export function followLog(world: World, kept: Kept, request: MockRequest): MockReply {
+export function followLog(backend: Backend, kept: Kept, request: MockRequest): MockReply {
   const attempt = Number(request.query.get("attempt") ?? kept.attempt);
   const isPresent = attempt === kept.attempt;
   // an earlier attempt wrote the same, and less of it
@@ -124,10 +124,10 @@ export function followLog(world: World, kept: Kept, request: MockRequest): MockR
       }
       const rest = writing(kept);
       const timer = setInterval(flush, PACE / 2);
-      world.logs.add(end);
+      backend.logs.add(end);
       signal.addEventListener("abort", () => {
         clearInterval(timer);
-        world.logs.delete(end);
+        backend.logs.delete(end);
         rest();
       });
     },

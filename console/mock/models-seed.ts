@@ -12,13 +12,13 @@ import type {
   Upload,
 } from "../src/api/generated/types";
 import { makeId, makeSortedId } from "./ids.ts";
+import type { KeptJob } from "./jobs/data.ts";
 import { modelFrom } from "./jobs/training.ts";
-import type { KeptJob } from "./jobs/world.ts";
 import { daysAgo, now } from "./times.ts";
 
 type OfTenant<Thing> = Thing & { tenant_id: TenantId };
 
-export interface ModelsWorld {
+export interface ModelsData {
   models: OfTenant<Model>[];
   deployments: OfTenant<Deployment>[];
   uploads: OfTenant<Upload>[];
@@ -76,7 +76,7 @@ export function modelsSeed(
   studio: TenantId,
   jobs: readonly KeptJob[],
   storages: readonly Storage[],
-): ModelsWorld {
+): ModelsData {
   const models = modelsOf(
     studio,
     jobs.filter(({ lesson }) => lesson),

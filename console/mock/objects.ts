@@ -1,15 +1,15 @@
+import type { Backend } from "./backend.ts";
 import type { Caller, MockReply, MockRequest } from "./http.ts";
 import { Refusal } from "./types.ts";
-import type { World } from "./world.ts";
 
 /** Files of models, which the API redirects to the object store, and uploads there. Null: it is no such request. */
-export function answerFile(world: World, request: MockRequest, caller: Caller | null): MockReply | null {
+export function answerFile(backend: Backend, request: MockRequest, caller: Caller | null): MockReply | null {
   const put = /^\/mock\/objects\/([^/]+)$/.exec(request.path);
-  if (put && request.method === "PUT") return take(world, put[1] ?? "", request);
+  if (put && request.method === "PUT") return take(backend, put[1] ?? "", request);
   const model = /^\/v1\/models\/([^/]+)\/content$/.exec(request.path);
   if (!model) return null;
   if (!caller) throw new Refusal("unauthenticated");
-  const found = world.models.find((it) => it.id === model[1] && it.tenant_id === caller.session.tenant_id);
+  const found = backend.models.find((it) => it.id === model[1] && it.tenant_id === caller.session.tenant_id);
   if (!found) throw new Refusal("not-found");
   return {
     status: 200,
@@ -21,8 +21,8 @@ export function answerFile(world: World, request: MockRequest, caller: Caller | 
   };
 }
 
-function take(world: World, id: string, request: MockRequest): MockReply {
-  const upload = world.uploads.find((it) => it.id === id);
+function take(backend: Backend, id: string, request: MockRequest): MockReply {
+  const upload = backend.uploads.find((it) => it.id === id);
   const isRight =
     upload &&
     Number(request.headers.get("content-length") ?? upload.bytes) === upload.bytes &&

@@ -10,13 +10,13 @@ import type {
   User,
   UserId,
 } from "../src/api/generated/types";
+import type { Account, Backend } from "./backend.ts";
 import { firstKeys } from "./handlers/platform-health.ts";
 import { makeId, makeSortedId } from "./ids.ts";
-import type { Platform } from "./platform-world.ts";
+import type { Platform } from "./platform-data.ts";
 import { firstPools, firstShares, firstWorkers } from "./pools-seed.ts";
 import { type Draft, kept, storage } from "./studio-seed.ts";
 import { daysAgo, hoursAgo } from "./times.ts";
-import type { Account, World } from "./world.ts";
 
 interface TenantDraft {
   n: number;
@@ -333,7 +333,7 @@ export function platformSeed(northlight: TenantId, halden: TenantId, vesper: Ten
   return { accounts, members, tenants, instances, storages, platform };
 }
 
-const actionsOf = (instances: World["instances"], mara: User): AdminAction[] => {
+const actionsOf = (instances: Backend["instances"], mara: User): AdminAction[] => {
   const reasons = [
     "The node must be drained for a driver update. Start it again when you like.",
     "It ran without a request for nine days; agreed with you by e-mail on 20 November.",

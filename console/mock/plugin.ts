@@ -37,7 +37,7 @@ async function middleware(http: Server | null) {
   const server = new MockServer();
   http?.on("upgrade", (request, stream) => {
     if (/^\/v1\/instances\/[^/]+\/terminal/.test(request.url ?? ""))
-      openTerminal((name) => server.world(name), request, stream);
+      openTerminal((name) => server.backend(name), request, stream);
   });
   return async (request: IncomingMessage, response: ServerResponse, next: (error?: unknown) => void) => {
     const url = new URL(request.url ?? "/", "http://localhost");

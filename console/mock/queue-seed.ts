@@ -2,7 +2,7 @@ import type { DeadMessage, MqCredential, TenantId, UserId } from "../src/api/gen
 import { makeSortedId } from "./ids.ts";
 import { daysAgo, hoursAgo } from "./times.ts";
 
-export interface QueueWorld {
+export interface QueueData {
   mqCredentials: (MqCredential & { tenant_id: TenantId })[];
   /** Refused messages, newest first. */
   dead: (DeadMessage & { tenant_id: TenantId })[];
@@ -15,7 +15,7 @@ export const credentialOf = (
   n: number,
   at: string,
   more: Pick<MqCredential, "name" | "created_by">,
-): QueueWorld["mqCredentials"][number] => ({
+): QueueData["mqCredentials"][number] => ({
   tenant_id: tenant,
   id: makeSortedId("mqc", at, n),
   secret: null,
@@ -103,7 +103,7 @@ const drafts = (farm: string, old: string): Draft[] => [
 ];
 
 /** Two programs that submit jobs, and what of theirs was refused. */
-export function queueSeed(tenant: TenantId, { mira, tomas }: { mira: UserId; tomas: UserId }): QueueWorld {
+export function queueSeed(tenant: TenantId, { mira, tomas }: { mira: UserId; tomas: UserId }): QueueData {
   const farm = credentialOf(tenant, 1, daysAgo(64), { name: "render farm", created_by: mira });
   const old = credentialOf(tenant, 2, daysAgo(170), { name: "asset pipeline", created_by: null });
   const lab = credentialOf(tenant, 3, daysAgo(20), { name: "lighting lab", created_by: tomas });

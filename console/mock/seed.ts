@@ -1,5 +1,6 @@
 import type { ApiKey, Member, Role, Tenant, TenantId, User, UserId } from "../src/api/generated/types";
 import { activitySeed } from "./activity-seed.ts";
+import type { Account, Backend } from "./backend.ts";
 import { makeId } from "./ids.ts";
 import { jobsSeed } from "./jobs/seed.ts";
 import { modelsSeed } from "./models-seed.ts";
@@ -9,7 +10,6 @@ import { storagesSeed } from "./storages-seed.ts";
 import { studioSeed } from "./studio-seed.ts";
 import { daysAgo } from "./times.ts";
 import { webhookSeed } from "./webhook-seed.ts";
-import type { Account, World } from "./world.ts";
 
 const tenant = (n: number, name: string, state: Tenant["state"] = "active"): Tenant => ({
   id: makeId<TenantId>("ten", n),
@@ -68,7 +68,7 @@ const key = (n: number, user: User, in_: Tenant, more: Partial<ApiKey>): ApiKey 
 });
 
 /** Northlight Studio: four people who make pictures, and what is around them. Everybody's password is `northlight`. */
-export function makeWorld(): World {
+export function makeBackend(): Backend {
   const northlight = tenant(1, "Northlight Studio");
   const halden = tenant(2, "Halden Games");
   const vesper = tenant(3, "Vesper Films");
@@ -110,8 +110,8 @@ export function makeWorld(): World {
       last_used_at: daysAgo(6),
     },
   ];
-  const session = (n: number, user: User, more: Partial<World["sessions"][number]>) => ({
-    id: makeId<World["sessions"][number]["id"]>("ses", n),
+  const session = (n: number, user: User, more: Partial<Backend["sessions"][number]>) => ({
+    id: makeId<Backend["sessions"][number]["id"]>("ses", n),
     user_id: user.id,
     secret: `other-${n}`,
     current: false,

@@ -7,12 +7,12 @@ import type {
   ServiceImage,
   StockRow,
 } from "../src/api/generated/types";
+import type { Backend } from "./backend.ts";
 import { makeId } from "./ids.ts";
 import { operationsOf, repairs } from "./stock-history.ts";
 import { daysAgo } from "./times.ts";
-import type { World } from "./world.ts";
 
-type Catalogue = Pick<World, "specs" | "datacenters" | "stock" | "services" | "storageSpecs">;
+type Catalogue = Pick<Backend, "specs" | "datacenters" | "stock" | "services" | "storageSpecs">;
 
 /** Inactive and used units of each specification in uk-1, de-2 and us-1. */
 const counts: Record<string, [inactive: number, used: number][]> = {
@@ -157,7 +157,7 @@ function servicesOf(services: readonly ServiceImage[]): ServiceImage[] {
   return [earlier, ...services];
 }
 
-/** The catalogue as administrators see it, and what became of its stock. A copy: no world changes another's. */
+/** The catalogue as administrators see it, and what became of its stock. A copy: no backend changes another's. */
 export function stockSeed(catalogue: Catalogue) {
   const { specs, datacenters, stock, services, storageSpecs } = structuredClone(catalogue);
   const first = specs[0] as GpuSpec;

@@ -1,7 +1,7 @@
 import type { Operation, Storage } from "../src/api/generated/types";
+import type { Backend, StudioStorage } from "./backend.ts";
 import { nextId } from "./ids.ts";
 import { now } from "./times.ts";
-import type { StudioStorage, World } from "./world.ts";
 
 /** How long each step of a creation, growth or deletion takes, in milliseconds. */
 const STEP = 1100;
@@ -12,17 +12,17 @@ function set(storage: StudioStorage, change: Partial<Storage>) {
   Object.assign(storage, change, { updated_at: now() });
 }
 
-const operationOf = (world: World, { operation_id }: StudioStorage) =>
-  world.storageOperations.find((it) => it.id === operation_id);
+const operationOf = (backend: Backend, { operation_id }: StudioStorage) =>
+  backend.storageOperations.find((it) => it.id === operation_id);
 
 /** Opens the storage's operation; an earlier one that is still open is cancelled, as the service does. */
-function open(world: World, storage: StudioStorage, kind: Kind) {
+function open(backend: Backend, storage: StudioStorage, kind: Kind) {
   const at = now();
-  for (const it of world.storageOperations)
+  for (const it of backend.storageOperations)
     if (it.target === storage.id && !it.finished_at)
       Object.assign(it, { state: "cancelled", updated_at: at, finished_at: at });
   const operation: Operation = {
-    id: nextId(world, "op"),
+    id: nextId(backend, "op"),
     kind,
     target: storage.id,
     state: "running",
@@ -32,20 +32,20 @@ function open(world: World, storage: StudioStorage, kind: Kind) {
     updated_at: at,
     finished_at: null,
   };
-  world.storageOperations.unshift({ ...operation, tenant_id: storage.tenant_id });
+  backend.storageOperations.unshift({ ...operation, tenant_id: storage.tenant_id });
   set(storage, { operation_id: operation.id });
 }
 
 /** What the storage waits for stands at its operation, too. */
 function progress(
-  world: World,
+  backend: Backend,
   storage: StudioStorage,
   reason: Storage["reason"],
   message: string,
   percent: number | null,
 ) {
   set(storage, { reason, message });
-  const operation = operationOf(world, storage);
+  const operation = operationOf(backend, storage);
   if (operation)
     Object.assign(operation, {
       progress: { phase: storage.state, percent, reason, message },
@@ -53,8 +53,8 @@ function progress(
     });
 }
 
-function close(world: World, storage: StudioStorage) {
-  const operation = operationOf(world, storage);
+function close(backend: Backend, storage: StudioStorage) {
+  const operation = operationOf(backend, storage);
   if (!operation) return;
   const at = now();
   operation.progress = { phase: null, percent: 100, reason: null, message: null };
@@ -74,13 +74,13 @@ const bucketOf = (storage: StudioStorage): Storage["bucket"] =>
     ? { name: storage.id.replace("_", "-"), endpoint: "https://s3.atelier.example", region: "eu-west" }
     : null;
 
-export function create(world: World, storage: StudioStorage) {
-  open(world, storage, "create_storage");
+export function create(backend: Backend, storage: StudioStorage) {
+  open(backend, storage, "create_storage");
   if (storage.kind === "volume")
-    progress(world, storage, "volume_requested", "The volume was requested from the cluster.", 10);
+    progress(backend, storage, "volume_requested", "The volume was requested from the cluster.", 10);
   later(storage, 1, () => {
     if (storage.kind === "volume")
-      progress(world, storage, "volume_pending", "The cluster is creating the volume.", 60);
+      progress(backend, storage, "volume_pending", "The cluster is creating the volume.", 60);
     later(storage, 1, () => {
       set(storage, {
         state: "available",
@@ -89,15 +89,15 @@ export function create(world: World, storage: StudioStorage) {
         capacity_gib: storage.kind === "volume" ? storage.size_gib : null,
         bucket: bucketOf(storage),
       });
-      close(world, storage);
+      close(backend, storage);
     });
   });
 }
 
-export function grow(world: World, storage: StudioStorage, size_gib: number) {
+export function grow(backend: Backend, storage: StudioStorage, size_gib: number) {
   set(storage, { size_gib, state: "resizing" });
-  open(world, storage, "resize_storage");
-  progress(world, storage, "volume_growing", "The cluster is enlarging the volume.", 30);
+  open(backend, storage, "resize_storage");
+  progress(backend, storage, "volume_growing", "The cluster is enlarging the volume.", 30);
   later(storage, 2, () => {
     set(storage, {
       state: "available",
@@ -105,19 +105,19 @@ export function grow(world: World, storage: StudioStorage, size_gib: number) {
       message: null,
       capacity_gib: storage.kind === "volume" ? size_gib : null,
     });
-    close(world, storage);
+    close(backend, storage);
   });
 }
 
-export function remove(world: World, storage: StudioStorage) {
+export function remove(backend: Backend, storage: StudioStorage) {
   set(storage, { state: "deleting" });
-  open(world, storage, "delete_storage");
+  open(backend, storage, "delete_storage");
   if (storage.kind === "volume")
-    progress(world, storage, "volume_deleting", "The cluster is deleting the volume.", null);
-  else progress(world, storage, "bucket_emptying", "The objects of the bucket are being deleted.", 35);
+    progress(backend, storage, "volume_deleting", "The cluster is deleting the volume.", null);
+  else progress(backend, storage, "bucket_emptying", "The objects of the bucket are being deleted.", 35);
   later(storage, 2, () => {
-    close(world, storage);
-    world.storages = world.storages.filter((other) => other !== storage);
-    world.bucketKeys = world.bucketKeys.filter((key) => key.storage_id !== storage.id);
+    close(backend, storage);
+    backend.storages = backend.storages.filter((other) => other !== storage);
+    backend.bucketKeys = backend.bucketKeys.filter((key) => key.storage_id !== storage.id);
   });
 }

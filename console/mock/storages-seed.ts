@@ -1,12 +1,12 @@
 import type { Operation, OperationKind, SshKey, Storage, TenantId, UserId } from "../src/api/generated/types";
+import type { Backend, StudioStorage } from "./backend.ts";
 import { makeId } from "./ids.ts";
 import type { Kept } from "./kept.ts";
 import { daysAgo, hoursAgo } from "./times.ts";
-import type { StudioStorage, World } from "./world.ts";
 
 interface Base {
   storages: StudioStorage[];
-  storageSpecs: World["storageSpecs"];
+  storageSpecs: Backend["storageSpecs"];
   instances: Kept[];
 }
 
@@ -38,7 +38,7 @@ const operation = (
   { id, tenant_id }: StudioStorage,
   [from, to]: [string, string | null],
   more: Partial<Operation> = {},
-): World["storageOperations"][number] => ({
+): Backend["storageOperations"][number] => ({
   tenant_id,
   id: makeId("op", n),
   kind,
@@ -60,7 +60,7 @@ const FULL = "The storage class of us-1 has no room for 300 GiB.";
 export function storagesSeed(studio: TenantId, base: Base, { mira, tomas }: People) {
   const named = (name: string) => base.storages.find((it) => it.name === name) as StudioStorage;
   const make = (n: number, name: string, spec: string, more: Partial<Storage>): StudioStorage => {
-    const of = base.storageSpecs.find((it) => it.name === spec) as World["storageSpecs"][number];
+    const of = base.storageSpecs.find((it) => it.name === spec) as Backend["storageSpecs"][number];
     const created_at = daysAgo(n * 7);
     return {
       tenant_id: studio,
@@ -187,5 +187,5 @@ export function storagesSeed(studio: TenantId, base: Base, { mira, tomas }: Peop
       },
     ],
     sshKeys: [sshKey(1, "mira@studio-mac", mira, hoursAgo(30)), sshKey(2, "mira@laptop", mira, null)],
-  } satisfies Partial<World>;
+  } satisfies Partial<Backend>;
 }

@@ -1,11 +1,10 @@
 import type { OperationChanged, StorageEvent, StorageSnapshot, Topic } from "../src/api/generated/types";
 import type { LiveEvent } from "../src/api/live";
+import type { Backend, Source, Stream } from "./backend.ts";
 import { eventsOf } from "./events.ts";
 import type { Caller, MockReply, MockRequest } from "./http.ts";
 import { now } from "./times.ts";
-
 import { settleUnits } from "./units.ts";
-import type { Source, Stream, World } from "./world.ts";
 
 const BEAT = 15_000;
 /** How often storages and the stock are looked at, in milliseconds. */
@@ -14,17 +13,17 @@ const LOOK = 150;
 const ofTenant: Topic[] = ["instances", "budgets", "jobs", "storages", "operations"];
 
 /** What can be told again after a position. Storages and the stock begin with what comes next. */
-const told = (world: World, { session }: Caller) =>
+const told = (backend: Backend, { session }: Caller) =>
   ({
-    gpu: eventsOf(world, session.tenant_id).map((event) => [event.sequence, event] as const),
-    jobs: world.jobs.events
+    gpu: eventsOf(backend, session.tenant_id).map((event) => [event.sequence, event] as const),
+    jobs: backend.jobs.events
       .map((event, i) => [i + 1, event] as const)
       .filter(([, event]) => event.tenant_id === session.tenant_id),
   }) satisfies Partial<Record<Source, (readonly [number, LiveEvent])[]>>;
 
 /** `GET /v1/stream`: what happens to everything that the caller may see, from now on or after a position. */
-export function follow(world: World, request: MockRequest, caller: Caller): MockReply {
-  const known = told(world, caller);
+export function follow(backend: Backend, request: MockRequest, caller: Caller): MockReply {
+  const known = told(backend, caller);
   const topics: Topic[] = [...(caller.session.tenant_id ? ofTenant : []), "stock"];
   const wanted = request.headers.get("last-event-id");
   const positions = new Map(
@@ -61,13 +60,13 @@ export function follow(world: World, request: MockRequest, caller: Caller): Mock
         for (const [position, event] of events) if (position > after) stream.tell(source, position, event);
       }
       send(`${id()}\n`);
-      world.streams.add(stream);
+      backend.streams.add(stream);
       const beat = setInterval(() => send(": still here\n\n"), BEAT);
-      const look = watch(world, caller, (source, event) => stream.tell(source, 1, event));
+      const look = watch(backend, caller, (source, event) => stream.tell(source, 1, event));
       const close = () => {
         clearInterval(beat);
         clearInterval(look);
-        world.streams.delete(stream);
+        backend.streams.delete(stream);
       };
       signal.addEventListener("abort", close);
     },
@@ -75,25 +74,29 @@ export function follow(world: World, request: MockRequest, caller: Caller): Mock
 }
 
 /** Tells what has changed of storages and of the stock since the last look, whoever changed it, as triggers do. */
-function watch(world: World, { user, session }: Caller, tell: (source: Source, event: LiveEvent) => void) {
+function watch(
+  backend: Backend,
+  { user, session }: Caller,
+  tell: (source: Source, event: LiveEvent) => void,
+) {
   const storages = differ(
-    () => world.storages.filter((it) => it.tenant_id === session.tenant_id),
+    () => backend.storages.filter((it) => it.tenant_id === session.tenant_id),
     (it) => it.id,
   );
   const operations = differ(
-    () => world.storageOperations.filter((it) => it.tenant_id === session.tenant_id),
+    () => backend.storageOperations.filter((it) => it.tenant_id === session.tenant_id),
     (it) => it.id,
   );
   const rows = differ(
-    () => world.stock,
+    () => backend.stock,
     (it) => `${it.gpu_spec.id} ${it.datacenter.id}`,
   );
   const units = differ(
-    () => world.units,
+    () => backend.units,
     (it) => it.id,
   );
   const stockOperations = differ(
-    () => world.stockOperations,
+    () => backend.stockOperations,
     (it) => it.id,
   );
   const changed = (operation: OperationChanged["operation"]) =>
@@ -108,7 +111,7 @@ function watch(world: World, { user, session }: Caller, tell: (source: Source, e
     for (const { it } of operations()) tell("storage", changed(it));
     const moved = rows();
     if (user.admin) {
-      if (moved.length > 0) settleUnits(world);
+      if (moved.length > 0) settleUnits(backend);
       for (const { it } of stockOperations()) tell("stock", changed(it));
       for (const { it, how } of units()) {
         const unit = {

@@ -16,13 +16,13 @@ import type {
   TenantId,
   UserId,
 } from "../src/api/generated/types";
+import type { Backend } from "./backend.ts";
 import { historyOf } from "./history.ts";
 import { makeId, makeSortedId } from "./ids.ts";
 import type { Kept } from "./kept.ts";
 import { stockSeed } from "./stock-seed.ts";
 import { daysAgo, hoursAgo } from "./times.ts";
 import { usageSeed } from "./usage-seed.ts";
-import type { World } from "./world.ts";
 
 const at = { created_at: daysAgo(200), updated_at: daysAgo(20) };
 
@@ -525,5 +525,5 @@ export function studioSeed(studio: TenantId, other: TenantId, mira: UserId) {
     budget: budget(),
     events: historyOf(instances, mira),
     ...usageSeed(studio, instances),
-  } satisfies Partial<World>;
+  } satisfies Partial<Backend>;
 }

@@ -1,18 +1,18 @@
 import type { Operation, Tenant, TenantStep } from "../src/api/generated/types";
+import type { Backend } from "./backend.ts";
 import { set } from "./drive.ts";
 import { nextId } from "./ids.ts";
 import { now } from "./times.ts";
-import type { World } from "./world.ts";
 
 /** What a service has done after so long, in milliseconds. */
 const STEP = 900;
 /** When the services began with what is asked of a tenant now. */
 const began = new WeakMap<Tenant, { at: number; instances: number; jobs: number; storages: number }>();
 
-const ownInstances = (world: World, tenant: Tenant) =>
-  world.instances.filter((kept) => kept.tenant_id === tenant.id);
-const ownStorages = (world: World, tenant: Tenant) =>
-  world.storages.filter((it) => it.tenant_id === tenant.id);
+const ownInstances = (backend: Backend, tenant: Tenant) =>
+  backend.instances.filter((kept) => kept.tenant_id === tenant.id);
+const ownStorages = (backend: Backend, tenant: Tenant) =>
+  backend.storages.filter((it) => it.tenant_id === tenant.id);
 
 const step = (service: string, remaining: Record<string, number>): TenantStep => {
   const left = Object.fromEntries(Object.entries(remaining).filter(([, count]) => count > 0));
@@ -20,22 +20,22 @@ const step = (service: string, remaining: Record<string, number>): TenantStep =>
 };
 
 /** Access ends at once; what is being started stops, and with `stop` all that runs. */
-export function beginSuspension(world: World, tenant: Tenant, stop: boolean) {
-  const stopped = ownInstances(world, tenant).filter(
+export function beginSuspension(backend: Backend, tenant: Tenant, stop: boolean) {
+  const stopped = ownInstances(backend, tenant).filter(
     ({ it }) => (stop && it.state === "running") || it.state === "starting" || it.state === "pending",
   );
   for (const kept of stopped) set(kept, { state: "stopping", reason: "tenant_suspended", started_at: null });
   Object.assign(tenant, { state: "suspended", stop_instances: stop, delete_storages_at: null });
   began.set(tenant, { at: Date.now(), instances: stopped.length, jobs: 2, storages: 0 });
-  for (const session of world.sessions) if (session.tenant_id === tenant.id) session.tenant_id = null;
-  for (const stream of [...world.streams]) if (stream.tenant_id === tenant.id) stream.end();
-  settle(world, tenant);
+  for (const session of backend.sessions) if (session.tenant_id === tenant.id) session.tenant_id = null;
+  for (const stream of [...backend.streams]) if (stream.tenant_id === tenant.id) stream.end();
+  settle(backend, tenant);
 }
 
-export function deleteTenant(world: World, tenant: Tenant, hours: number): Operation {
-  takeBack(world, tenant);
+export function deleteTenant(backend: Backend, tenant: Tenant, hours: number): Operation {
+  takeBack(backend, tenant);
   const operation: Operation = {
-    id: nextId(world, "op"),
+    id: nextId(backend, "op"),
     kind: "delete_tenant",
     target: tenant.id,
     state: "running",
@@ -45,7 +45,7 @@ export function deleteTenant(world: World, tenant: Tenant, hours: number): Opera
     updated_at: now(),
     finished_at: null,
   };
-  world.platform.deletions.push({ tenant_id: tenant.id, operation });
+  backend.platform.deletions.push({ tenant_id: tenant.id, operation });
   Object.assign(tenant, {
     state: "deleting",
     stop_instances: true,
@@ -54,24 +54,24 @@ export function deleteTenant(world: World, tenant: Tenant, hours: number): Opera
   });
   began.set(tenant, {
     at: Date.now(),
-    instances: ownInstances(world, tenant).length,
+    instances: ownInstances(backend, tenant).length,
     jobs: 3,
-    storages: ownStorages(world, tenant).length,
+    storages: ownStorages(backend, tenant).length,
   });
-  settle(world, tenant);
+  settle(backend, tenant);
   return operation;
 }
 
 /** A new state ends a deletion. */
-export function takeBack(world: World, tenant: Tenant) {
-  for (const { tenant_id, operation } of world.platform.deletions)
+export function takeBack(backend: Backend, tenant: Tenant) {
+  for (const { tenant_id, operation } of backend.platform.deletions)
     if (tenant_id === tenant.id && operation.state === "running")
       Object.assign(operation, { state: "cancelled", finished_at: now() });
   tenant.delete_storages_at = null;
 }
 
 /** How far the services are by now. */
-export function settle(world: World, tenant: Tenant) {
+export function settle(backend: Backend, tenant: Tenant) {
   const work = began.get(tenant);
   if (!work || tenant.state === "active") return;
   const rounds = Math.floor((Date.now() - work.at) / STEP);
@@ -85,22 +85,22 @@ export function settle(world: World, tenant: Tenant) {
     step("jobs", { jobs: left(work.jobs, 1) }),
     step("storage", isDeleting ? { storages } : {}),
   ];
-  const own = ownInstances(world, tenant);
+  const own = ownInstances(backend, tenant);
   if (isDeleting)
-    world.instances = world.instances.filter(
+    backend.instances = backend.instances.filter(
       (kept) => kept.tenant_id !== tenant.id || own.indexOf(kept) < instances,
     );
   else
     for (const kept of own.filter(({ it }) => it.state === "stopping").slice(instances))
       set(kept, { state: "stopped", reason: "tenant_suspended", message: "The tenant is suspended." });
-  if (isDeleting && isDue && tenant.steps.every((it) => it.done)) remove(world, tenant);
+  if (isDeleting && isDue && tenant.steps.every((it) => it.done)) remove(backend, tenant);
 }
 
-function remove(world: World, tenant: Tenant) {
-  world.tenants = world.tenants.filter((it) => it !== tenant);
-  world.storages = world.storages.filter((it) => it.tenant_id !== tenant.id);
-  world.members.delete(tenant.id);
-  for (const { tenant_id, operation } of world.platform.deletions)
+function remove(backend: Backend, tenant: Tenant) {
+  backend.tenants = backend.tenants.filter((it) => it !== tenant);
+  backend.storages = backend.storages.filter((it) => it.tenant_id !== tenant.id);
+  backend.members.delete(tenant.id);
+  for (const { tenant_id, operation } of backend.platform.deletions)
     if (tenant_id === tenant.id && operation.state === "running")
       Object.assign(operation, { state: "succeeded", finished_at: now() });
 }

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
+import type { Backend } from "./backend.ts";
 import { SESSION_COOKIE } from "./handlers/sessions.ts";
 import type { Kept } from "./kept.ts";
 import { acceptSocket, type MockSocket } from "./websocket.ts";
-import type { World } from "./world.ts";
 
 const PROMPT = "\x1b[32mroot@atelier\x1b[0m:\x1b[34m/workspace\x1b[0m# ";
 const smi = [
@@ -78,15 +78,15 @@ const shells = new Map<string, Shell>();
 const refuse = (stream: Duplex, status: string) => stream.end(`HTTP/1.1 ${status}\r\n\r\n`);
 
 /** Opens a terminal, or continues one. */
-export function openTerminal(worldOf: (name: string) => World, request: IncomingMessage, stream: Duplex) {
+export function openTerminal(backendOf: (name: string) => Backend, request: IncomingMessage, stream: Duplex) {
   const url = new URL(request.url ?? "/", "http://localhost");
   const cookies = new Map(
     (request.headers.cookie ?? "").split(";").map((pair) => pair.trim().split("=", 2) as [string, string]),
   );
-  const world = worldOf(cookies.get("world") ?? "");
-  const session = world.sessions.find((it) => it.secret === cookies.get(SESSION_COOKIE));
+  const backend = backendOf(cookies.get("backend") ?? "");
+  const session = backend.sessions.find((it) => it.secret === cookies.get(SESSION_COOKIE));
   const id = url.pathname.split("/")[3];
-  const kept: Kept | undefined = world.instances.find(
+  const kept: Kept | undefined = backend.instances.find(
     (one) => one.it.id === id && one.tenant_id === session?.tenant_id,
   );
   if (!session) return refuse(stream, "401 Unauthorized");
@@ -97,12 +97,12 @@ export function openTerminal(worldOf: (name: string) => World, request: Incoming
   if (!shell || shell.isOver) return refuse(stream, "410 Gone");
   shells.set(shell.id, shell);
   acceptSocket(request, stream, (socket) => {
-    world.terminals.add(stream);
+    backend.terminals.add(stream);
     queueMicrotask(() => shell.connect(socket, Number(url.searchParams.get("received") ?? 0)));
     return {
       onFrame: (data) => typeof data !== "string" && shell.type(data),
       onClose: () => {
-        world.terminals.delete(stream);
+        backend.terminals.delete(stream);
         if (shell.socket === socket) shell.socket = null;
       },
     };

@@ -1,12 +1,12 @@
 import type { Operation } from "../src/api/operation";
 import type { ProblemSlug } from "../src/api/problem";
+import type { Backend } from "./backend.ts";
 import type { Caller, MockRequest } from "./http.ts";
 import type { notMocked } from "./not-mocked.ts";
 import type { OperationName, operations } from "./operations.ts";
-import type { World } from "./world.ts";
 
 export interface Context {
-  world: World;
+  backend: Backend;
   /** Throws `unauthenticated` without a session. */
   caller: Caller;
   request: MockRequest;

@@ -1,7 +1,7 @@
 import type { StockRow, StockUnitDetail, TenantId, UnitReason, UnitState } from "../src/api/generated/types";
+import type { Backend } from "./backend.ts";
 import { makeId, makeSortedId, nextId } from "./ids.ts";
 import { hoursAgo, now } from "./times.ts";
-import type { World } from "./world.ts";
 
 const states = ["available", "inactive", "used"] as const;
 
@@ -20,9 +20,9 @@ const inHand = (state: UnitState) => state === "making" || state === "removing";
 const digits = (n: number, length: number) =>
   (n * 2654435761 + 0x9e3779b97f4a).toString(16).padStart(length, "7").slice(-length);
 
-function makeUnit(world: World, row: StockRow, n: number): StockUnitDetail {
+function makeUnit(backend: Backend, row: StockRow, n: number): StockUnitDetail {
   const created_at = hoursAgo(24 * (200 - (n % 180)));
-  const id = makeSortedId<StockUnitDetail["id"]>("unit", created_at, ++world.next);
+  const id = makeSortedId<StockUnitDetail["id"]>("unit", created_at, ++backend.next);
   const host = `${row.datacenter.name.replace("-", "")}-gpu-${String(1 + (n % 24)).padStart(2, "0")}`;
   return {
     id,
@@ -42,16 +42,17 @@ function makeUnit(world: World, row: StockRow, n: number): StockUnitDetail {
     holder: null,
     history: [1, 2, 3].slice(0, n % 4).map((i) => ({
       instance_id: makeId("inst", 5000 + n * 3 + i),
-      tenant_id: tenantAt(world, n + i),
+      tenant_id: tenantAt(backend, n + i),
       claimed_at: hoursAgo(20 * i + 9 + (n % 70)),
       released_at: hoursAgo(20 * i + 2 + (n % 70)),
     })),
   };
 }
 
-const tenantAt = (world: World, n: number) => (world.tenants[n % world.tenants.length]?.id ?? "") as TenantId;
+const tenantAt = (backend: Backend, n: number) =>
+  (backend.tenants[n % backend.tenants.length]?.id ?? "") as TenantId;
 
-function put(world: World, unit: StockUnitDetail, state: (typeof states)[number]) {
+function put(backend: Backend, unit: StockUnitDetail, state: (typeof states)[number]) {
   const [reason, message] = reasons[unit.gpu_spec.name] ?? [
     "scheduling",
     "The scheduler has not yet found a place.",
@@ -70,31 +71,35 @@ function put(world: World, unit: StockUnitDetail, state: (typeof states)[number]
     node: state === "inactive" && reason === "unschedulable" ? null : unit.node,
     holder:
       state === "used"
-        ? { instance_id: nextId(world, "inst"), tenant_id: tenantAt(world, world.next), since: unit.since }
+        ? {
+            instance_id: nextId(backend, "inst"),
+            tenant_id: tenantAt(backend, backend.next),
+            since: unit.since,
+          }
         : null,
   });
 }
 
-function settle(world: World, row: StockRow) {
-  const own = world.units.filter((unit) => isOf(unit, row) && !inHand(unit.state));
+function settle(backend: Backend, row: StockRow) {
+  const own = backend.units.filter((unit) => isOf(unit, row) && !inHand(unit.state));
   const missing = row.available + row.inactive + row.used - own.length;
   for (let i = 0; i < missing; i++) {
-    const unit = makeUnit(world, row, world.units.length);
-    world.units.push(unit);
+    const unit = makeUnit(backend, row, backend.units.length);
+    backend.units.push(unit);
     own.push(unit);
   }
   const surplus = states.flatMap((state) => own.filter((unit) => unit.state === state).slice(row[state]));
   for (const state of states) {
     const has = own.filter((unit) => unit.state === state && !surplus.includes(unit)).length;
-    for (const unit of surplus.splice(0, row[state] - has)) put(world, unit, state);
+    for (const unit of surplus.splice(0, row[state] - has)) put(backend, unit, state);
   }
-  world.units = world.units.filter((unit) => !surplus.includes(unit));
+  backend.units = backend.units.filter((unit) => !surplus.includes(unit));
 }
 
 /** Instances of the studio hold units of theirs. */
-function giveToInstances(world: World, row: StockRow) {
-  const used = world.units.filter((unit) => isOf(unit, row) && unit.state === "used");
-  const holders = world.instances.filter(
+function giveToInstances(backend: Backend, row: StockRow) {
+  const used = backend.units.filter((unit) => isOf(unit, row) && unit.state === "used");
+  const holders = backend.instances.filter(
     ({ it }) =>
       it.gpu_spec.id === row.gpu_spec.id &&
       it.datacenter === row.datacenter.name &&
@@ -103,20 +108,20 @@ function giveToInstances(world: World, row: StockRow) {
   for (const { it, tenant_id } of holders) {
     if (used.some((unit) => unit.holder?.instance_id === it.id)) continue;
     const unit = used.find(
-      ({ holder }) => !world.instances.some((kept) => kept.it.id === holder?.instance_id),
+      ({ holder }) => !backend.instances.some((kept) => kept.it.id === holder?.instance_id),
     );
     if (unit) unit.holder = { instance_id: it.id, tenant_id, since: it.started_at ?? it.created_at };
   }
 }
 
 /** Brings the units to what the stock says: claims and releases change its numbers only. */
-export function settleUnits(world: World) {
-  for (const row of world.stock) {
-    settle(world, row);
-    giveToInstances(world, row);
+export function settleUnits(backend: Backend) {
+  for (const row of backend.stock) {
+    settle(backend, row);
+    giveToInstances(backend, row);
   }
-  world.units.sort((a, b) => a.id.localeCompare(b.id));
-  for (const repair of world.repairs)
+  backend.units.sort((a, b) => a.id.localeCompare(b.id));
+  for (const repair of backend.repairs)
     if (repair.kind !== "counts" && repair.kind !== "object_orphaned")
-      repair.unit_id ??= world.units.find((unit) => unit.datacenter.name === repair.cluster)?.id ?? null;
+      repair.unit_id ??= backend.units.find((unit) => unit.datacenter.name === repair.cluster)?.id ?? null;
 }

@@ -16,7 +16,7 @@ export interface Metered {
 }
 
 /** Runs that the instances of today do not know: of deleted ones, and from before their lists begin. */
-export interface UsageWorld {
+export interface UsageData {
   metered: Metered[];
 }
 
@@ -69,7 +69,7 @@ const DAY = 24 * HOUR;
 const dice = (a: number, b: number) => ((a * 7919 + b * 104_729 + 13) % 97) % 10;
 
 /** Ninety days of a studio that works on weekdays, and leaves things running now and then. */
-export function usageSeed(studio: TenantId, instances: readonly Kept[]): UsageWorld {
+export function usageSeed(studio: TenantId, instances: readonly Kept[]): UsageData {
   const today = Math.floor(Date.now() / DAY) * DAY;
   const metered = machines.flatMap((machine, n) => runsOf(machine, n, studio, instances, today));
   return { metered };

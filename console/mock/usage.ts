@@ -1,15 +1,15 @@
 import type { Budget, BudgetStep, TenantId, UsageGroup } from "../src/api/generated/types";
 import { type Amount, costOf, parseAmount, toDecimal } from "../src/lib/money";
+import type { Backend } from "./backend.ts";
 import type { Metered } from "./usage-seed.ts";
-import type { World } from "./world.ts";
 
 export type GroupBy = "instance" | "day" | "spec" | "kind";
 
 const DAY = 86_400_000;
 
 /** All runs of a tenant, open ones too. */
-function runsOf(world: World, tenant: TenantId | null): Metered[] {
-  const today = world.instances
+function runsOf(backend: Backend, tenant: TenantId | null): Metered[] {
+  const today = backend.instances
     .filter((kept) => kept.tenant_id === tenant)
     .flatMap(({ it, runs }) =>
       runs.map(({ kind, started_at, ended_at, price_per_hour, currency }) => ({
@@ -23,7 +23,7 @@ function runsOf(world: World, tenant: TenantId | null): Metered[] {
         currency,
       })),
     );
-  return [...world.metered.filter((run) => run.tenant_id === tenant), ...today];
+  return [...backend.metered.filter((run) => run.tenant_id === tenant), ...today];
 }
 
 interface Sum {
@@ -38,12 +38,12 @@ const second = (at: string | number) => Math.floor(new Date(at).getTime() / 1000
 
 /** A window's runs by group, cut at the days of UTC: whatever the cuts, they add up to the amount of the run. */
 export function usageOf(
-  world: World,
+  backend: Backend,
   tenant: TenantId | null,
   { from, to, by }: { from: number; to: number; by: GroupBy },
 ): UsageGroup[] {
   const sums = new Map<string, Sum>();
-  for (const run of runsOf(world, tenant)) {
+  for (const run of runsOf(backend, tenant)) {
     const begin = second(run.started_at);
     const end = second(run.ended_at ?? Math.min(Date.now(), to));
     const costUntil = (at: number) => costOf(run.price_per_hour, (at - begin) / 1000);
@@ -75,15 +75,15 @@ export function usageOf(
 }
 
 /** The budget with what was spent of it until now, as the service judges it. */
-export function budgetOf(world: World, tenant: TenantId, { terms }: Budget): Budget {
+export function budgetOf(backend: Backend, tenant: TenantId, { terms }: Budget): Budget {
   const at = second(Date.now());
   const month = new Date(at);
   const from = Date.UTC(month.getUTCFullYear(), month.getUTCMonth(), 1);
   const renews = Date.UTC(month.getUTCFullYear(), month.getUTCMonth() + 1, 1);
-  const kinds = from < at ? usageOf(world, tenant, { from, to: at, by: "kind" }) : [];
+  const kinds = from < at ? usageOf(backend, tenant, { from, to: at, by: "kind" }) : [];
   const partOf = (kind: string) => parseAmount(kinds.find((it) => it.group === kind)?.amount ?? "0");
   const spent = partOf("running") + partOf("held");
-  const rate = runsOf(world, tenant)
+  const rate = runsOf(backend, tenant)
     .filter((run) => !run.ended_at)
     .reduce((sum, run) => sum + parseAmount(run.price_per_hour), 0n);
   const amount = parseAmount(terms.amount);
@@ -98,7 +98,7 @@ export function budgetOf(world: World, tenant: TenantId, { terms }: Budget): Bud
     return {
       percent,
       amount: toDecimal(threshold),
-      reached_at: spent >= threshold ? reachedAt(world, tenant, from, threshold) : null,
+      reached_at: spent >= threshold ? reachedAt(backend, tenant, from, threshold) : null,
       expected_at: spent < threshold && time < renews ? new Date(time).toISOString() : null,
     };
   });
@@ -123,9 +123,9 @@ export function budgetOf(world: World, tenant: TenantId, { terms }: Budget): Bud
 }
 
 /** The end of the day on which the sum passed it. */
-function reachedAt(world: World, tenant: TenantId, from: number, threshold: Amount): string {
+function reachedAt(backend: Backend, tenant: TenantId, from: number, threshold: Amount): string {
   let sum = 0n;
-  for (const day of usageOf(world, tenant, { from, to: second(Date.now()), by: "day" })) {
+  for (const day of usageOf(backend, tenant, { from, to: second(Date.now()), by: "day" })) {
     sum += parseAmount(day.amount);
     if (sum >= threshold)
       return new Date(Math.min(Date.now(), Date.parse(day.group) + 15.4 * 3_600_000)).toISOString();

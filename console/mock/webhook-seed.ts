@@ -12,7 +12,7 @@ import type {
 import { makeSortedId } from "./ids.ts";
 import { daysAgo, hoursAgo } from "./times.ts";
 
-export interface WebhookWorld {
+export interface WebhookData {
   webhooks: (Webhook & { tenant_id: TenantId })[];
   /** Newest first. */
   deliveries: WebhookDelivery[];
@@ -97,7 +97,7 @@ function delivery(
 export function webhookSeed(
   tenant_id: TenantId,
   people: { mira: UserId; tomas: UserId; gone: UserId },
-): WebhookWorld {
+): WebhookData {
   const { mira, tomas, gone } = people;
   const render = webhook(1, "https://render.northlight.studio/hooks/atelier", {
     events: ["job.succeeded", "job.failed"],

@@ -6,19 +6,19 @@ use ids::UserId;
 use serde_json::{Value, json};
 use sqlx::Connection as _;
 
-use crate::world::World;
+use crate::fixture::Fixture;
 
 #[tokio::test]
 async fn an_administrator_is_created_and_later_let_in_again() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     let put = async |email: &str, password: &str| {
-        administrator::put(&world.config, email, password.to_owned().into(), "root, by sudo of ann").await
+        administrator::put(&fixture.config, email, password.to_owned().into(), "root, by sudo of ann").await
     };
     assert!(put("ann@example.com", "short").await.unwrap_err().to_string().contains("password"));
     assert_eq!(put("ann@example.com", "correct horse").await.unwrap(), PutAdministrator::Created);
     let admins = "select count(*) from identity.users where admin and not disabled and lower(email) = 'ann@example.com'";
-    assert_eq!(world.count(admins).await, 1);
-    world
+    assert_eq!(fixture.count(admins).await, 1);
+    fixture
         .execute(
             "update identity.users set admin = false, disabled = true;
              insert into identity.totp_factors (user_id, wrapped_by, secret) select id, '1', '' from identity.users;
@@ -26,15 +26,15 @@ async fn an_administrator_is_created_and_later_let_in_again() {
              select gen_random_uuid(), id, now() + interval '1 day' from identity.users",
         )
         .await;
-    let before = world.count("select hashtext(password_hash)::bigint from identity.users").await;
+    let before = fixture.count("select hashtext(password_hash)::bigint from identity.users").await;
     assert_eq!(put("Ann@example.com", "battery staple").await.unwrap(), PutAdministrator::Reset);
-    assert_eq!(world.count(admins).await, 1);
-    assert_ne!(world.count("select hashtext(password_hash)::bigint from identity.users").await, before);
-    assert_eq!(world.count("select count(*) from identity.totp_factors").await, 0);
-    assert_eq!(world.count("select count(*) from identity.sessions where ended_at is null").await, 0);
+    assert_eq!(fixture.count(admins).await, 1);
+    assert_ne!(fixture.count("select hashtext(password_hash)::bigint from identity.users").await, before);
+    assert_eq!(fixture.count("select count(*) from identity.totp_factors").await, 0);
+    assert_eq!(fixture.count("select count(*) from identity.sessions where ended_at is null").await, 0);
 
     // both are in the audit log of the platform; the refused password is not
-    let mut conn = world.db.admin().await;
+    let mut conn = fixture.db.admin().await;
     let user: UserId =
         sqlx::query_scalar("select id from identity.users").fetch_one(&mut conn).await.unwrap();
     let entries: Vec<Value> = sqlx::query_scalar(

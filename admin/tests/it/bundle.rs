@@ -6,7 +6,7 @@ use atelier_admin::bundle::{self, Request};
 use axum::{Router, routing::get};
 use jiff::Timestamp;
 
-use crate::world::World;
+use crate::fixture::Fixture;
 
 /// Secrets that are planted everywhere.
 const SECRETS: [&str; 7] = [
@@ -35,9 +35,9 @@ fn files(archive: &std::path::Path) -> BTreeMap<String, String> {
 
 #[tokio::test]
 async fn a_bundle_has_what_helps_and_no_secret() {
-    let mut world = World::new().await;
+    let mut fixture = Fixture::new().await;
     let [app, superuser, encryption, caller, token, api_key, session] = SECRETS;
-    world.config.database.superuser.as_mut().unwrap().password = superuser.into();
+    fixture.config.database.superuser.as_mut().unwrap().password = superuser.into();
     let folder = tempfile::tempdir().unwrap();
     let configuration = folder.path().join("gpu.toml");
     let text = format!(
@@ -57,14 +57,14 @@ async fn a_bundle_has_what_helps_and_no_secret() {
         .route("/readyz", get(|| async { "waiting for identity\n" }))
         .route("/metrics", get(move || async move { metrics }));
     let url = testkit::serve(process).await;
-    world.config.bundle.processes =
+    fixture.config.bundle.processes =
         [("gpu".to_owned(), url), ("dead".to_owned(), "http://127.0.0.1:1".to_owned())].into();
-    world.execute("insert into stock.leases values ('main', gen_random_uuid(), now()); analyze").await;
+    fixture.execute("insert into stock.leases values ('main', gen_random_uuid(), now()); analyze").await;
 
     let archive = folder.path().join("bundle.tar.gz");
     let request =
         Request { configurations: vec![configuration], logs: Some(logs), grace: std::time::Duration::ZERO };
-    bundle::bundle(&world.config, &archive, &request, Timestamp::now()).await.unwrap();
+    bundle::bundle(&fixture.config, &archive, &request, Timestamp::now()).await.unwrap();
     let files = files(&archive);
     for (file, part) in [
         ("versions.json", "PostgreSQL"),

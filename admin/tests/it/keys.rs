@@ -6,7 +6,7 @@ use ids::{InstanceId, RegistryCredentialId, TenantId, UserId, WebhookId};
 use jiff::{SignedDuration, Timestamp};
 use sqlx::Connection;
 
-use crate::world::World;
+use crate::fixture::Fixture;
 
 fn key(id: &str, digit: &str) -> EncryptionKey {
     EncryptionKey { id: id.to_owned(), key: format!("{}=", digit.repeat(43)).into() }
@@ -14,10 +14,10 @@ fn key(id: &str, digit: &str) -> EncryptionKey {
 
 #[tokio::test]
 async fn everything_is_encrypted_under_the_first_key_and_a_second_run_finds_nothing() {
-    let mut world = World::new().await;
+    let mut fixture = Fixture::new().await;
     let old = Cipher::new("gpu", &[key("old", "A")]).unwrap();
     let (tenant, instance) = (TenantId::new(), InstanceId::new());
-    let mut conn = world.db.admin().await;
+    let mut conn = fixture.db.admin().await;
     sqlx::query(
         "insert into gpu.instances (id, tenant_id, name, spec, phase, attempt, restart, meter, operation_id, operation_kind)
          values ($1, $2, 'i', '{}', '{\"state\": \"stopped\"}', 1, 0, '{}', gen_random_uuid(), 'create')",
@@ -97,20 +97,20 @@ async fn everything_is_encrypted_under_the_first_key_and_a_second_run_finds_noth
     conn.close().await.unwrap();
 
     let keys = vec![key("new", "E"), key("old", "A")];
-    world.config.encryption_keys = [("gpu".to_owned(), vec![key("new", "E")])].into();
-    let error = rotate::rotate(&world.config).await.unwrap_err();
+    fixture.config.encryption_keys = [("gpu".to_owned(), vec![key("new", "E")])].into();
+    let error = rotate::rotate(&fixture.config).await.unwrap_err();
     assert!(format!("{error:#}").contains("\"old\" is not configured"), "{error:#}");
     let encrypting = platform::services().iter().filter(|service| service.encrypts);
-    world.config.encryption_keys = encrypting.map(|service| (service.name.clone(), keys.clone())).collect();
+    fixture.config.encryption_keys = encrypting.map(|service| (service.name.clone(), keys.clone())).collect();
     let rotated = |gpu, identity, jobs| {
         [("gpu", gpu), ("identity", identity), ("jobs", jobs)]
             .map(|(service, rows)| Rotated { service, rows })
     };
-    assert_eq!(rotate::rotate(&world.config).await.unwrap(), rotated(451, 1, 1));
-    assert_eq!(rotate::rotate(&world.config).await.unwrap(), rotated(0, 0, 0));
+    assert_eq!(rotate::rotate(&fixture.config).await.unwrap(), rotated(451, 1, 1));
+    assert_eq!(rotate::rotate(&fixture.config).await.unwrap(), rotated(0, 0, 0));
 
     // the old key can be removed
-    let mut conn = world.db.admin().await;
+    let mut conn = fixture.db.admin().await;
     let (key_id, bytes): (String, Vec<u8>) =
         sqlx::query_as("select key_id, ciphertext from gpu.instance_secrets where name = 'NAME_449'")
             .fetch_one(&mut conn)
@@ -144,27 +144,27 @@ async fn everything_is_encrypted_under_the_first_key_and_a_second_run_finds_noth
 
 #[tokio::test]
 async fn the_next_signing_key_is_requested_once_at_a_time_and_recorded() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     let now: Timestamp = "2026-11-23T12:00:00Z".parse().unwrap();
-    world
+    fixture
         .execute(
             "insert into identity.signing_keys (id, public_jwk, wrapped_by, private_key, active_from)
              values (gen_random_uuid(), '{}', '1', '', '2026-11-01T00:00:00Z')",
         )
         .await;
-    let [active] = rotate::signing_keys(&world.config).await.unwrap().try_into().unwrap();
-    let rotate = async |now| rotate::rotate_signing_keys(&world.config, "ann", now).await.unwrap();
+    let [active] = rotate::signing_keys(&fixture.config).await.unwrap().try_into().unwrap();
+    let rotate = async |now| rotate::rotate_signing_keys(&fixture.config, "ann", now).await.unwrap();
     let done = rotate(now).await;
     assert_eq!(done.published, [active]);
     let requests = "select count(*) from identity.signing_key_requests";
-    assert_eq!((done.requested.is_some(), world.count(requests).await), (true, 1));
+    assert_eq!((done.requested.is_some(), fixture.count(requests).await), (true, 1));
     let recorded = "select count(*) from identity.audit_entries
         where entry::jsonb ->> 'operation' = 'atelier-admin rotate-keys'";
-    assert_eq!(world.count(recorded).await, 1);
+    assert_eq!(fixture.count(recorded).await, 1);
 
     // while it is requested, and while it is published and does not sign yet
     assert_eq!(rotate(now).await.requested, None);
-    world
+    fixture
         .execute(
             "with request as (delete from identity.signing_key_requests returning key_id)
              insert into identity.signing_keys (id, public_jwk, wrapped_by, private_key, active_from)
@@ -176,5 +176,5 @@ async fn the_next_signing_key_is_requested_once_at_a_time_and_recorded() {
     assert_eq!(Some(published.published[1].id), done.requested);
     let later = rotate(now + SignedDuration::from_mins(10)).await;
     assert!(later.requested.is_some());
-    assert_eq!(world.count(recorded).await, 2);
+    assert_eq!(fixture.count(recorded).await, 2);
 }

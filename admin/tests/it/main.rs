@@ -8,6 +8,6 @@
 mod administrator;
 mod availability;
 mod bundle;
+mod fixture;
 mod keys;
 mod restores;
-mod world;

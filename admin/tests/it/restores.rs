@@ -6,11 +6,11 @@ use atelier_admin::{backup, check, restore};
 use jiff::Timestamp;
 use sqlx::{Connection, PgConnection};
 
-use crate::world::World;
+use crate::fixture::Fixture;
 
 #[tokio::test]
 async fn a_backup_is_restored_into_another_database_and_prepared() {
-    let source = World::new().await;
+    let source = Fixture::new().await;
     source
         .execute(
             "insert into identity.tenants (id, name) values (gen_random_uuid(), 'studio');
@@ -25,7 +25,7 @@ async fn a_backup_is_restored_into_another_database_and_prepared() {
     let again = backup::backup(&source.config, &path).await.unwrap_err();
     assert!(again.to_string().contains("not empty"), "{again}");
 
-    let target = World::empty().await;
+    let target = Fixture::empty().await;
     let now = Timestamp::now();
     let restored = restore::restore(&target.config, &path, false, now).await.unwrap();
     assert!(matches!(restored, restore::Restored::Ready));
@@ -45,7 +45,7 @@ async fn a_backup_is_restored_into_another_database_and_prepared() {
 
 #[tokio::test]
 async fn a_backup_of_a_later_release_is_refused_and_one_of_an_earlier_release_waits_for_its_migrations() {
-    let source = World::new().await;
+    let source = Fixture::new().await;
     source.execute("delete from gpu._sqlx_migrations where version = (select max(version) from gpu._sqlx_migrations)").await;
     let folder = tempfile::tempdir().unwrap();
     let older = folder.path().join("older");
@@ -59,7 +59,7 @@ async fn a_backup_of_a_later_release_is_refused_and_one_of_an_earlier_release_wa
     let newer = folder.path().join("newer");
     backup::backup(&source.config, &newer).await.unwrap();
 
-    let target = World::empty().await;
+    let target = Fixture::empty().await;
     let refused = restore::restore(&target.config, &newer, false, Timestamp::now()).await.unwrap_err();
     assert!(refused.to_string().contains("newer than this program"), "{refused}");
     let restored = restore::restore(&target.config, &older, false, Timestamp::now()).await.unwrap();
@@ -77,8 +77,8 @@ async fn a_backup_of_a_later_release_is_refused_and_one_of_an_earlier_release_wa
 /// time of the backup are not assumed to be running.
 #[tokio::test]
 async fn restored_instances_and_runs_are_behind_nothing_that_others_know() {
-    let world = World::new().await;
-    world
+    let fixture = Fixture::new().await;
+    fixture
         .execute(
             "insert into gpu.instances (id, tenant_id, name, spec, phase, attempt, restart, meter, operation_id, operation_kind,
                  lease_owner, lease_until)
@@ -99,9 +99,9 @@ async fn restored_instances_and_runs_are_behind_nothing_that_others_know() {
         )
         .await;
     let now = Timestamp::now();
-    restore::prepare(&world.config, now).await.unwrap();
+    restore::prepare(&fixture.config, now).await.unwrap();
 
-    let true_of = async |condition: &'static str| world.count(condition).await;
+    let true_of = async |condition: &'static str| fixture.count(condition).await;
     // a start that was made after the backup has another number
     assert_eq!(true_of("select attempt from gpu.instances where name = 'stopped'").await, 1007);
     // whether an instance runs is decided by what its cluster reports about the recorded start
@@ -118,7 +118,7 @@ async fn restored_instances_and_runs_are_behind_nothing_that_others_know() {
     // versions start above 100 for each minute from 2025 to the restore: no more can have been published
     let lowest = (now.as_second() - 1_735_689_600) / 60 * 100;
     assert_eq!(true_of("select version::bigint from gpu.runs where attempt = 3").await, lowest + 1);
-    world
+    fixture
         .execute(
             "update gpu.runs set ended_at = now() where attempt = 2;
              insert into gpu.runs (cluster, datacenter, id, tenant_id, instance_id, attempt, unit_id, price_per_hour, currency, started_at, confirmed_at)
@@ -134,7 +134,7 @@ async fn restored_instances_and_runs_are_behind_nothing_that_others_know() {
         + (select count(*) from gpu.usage_records where xact > pg_current_xact_id())";
     assert_eq!(true_of(hidden).await, 0);
     // a second preparation does not undo what services have done since
-    restore::prepare(&world.config, now).await.unwrap();
+    restore::prepare(&fixture.config, now).await.unwrap();
     assert_eq!(true_of("select count(*) from gpu.restores").await, 1);
 }
 
@@ -186,8 +186,8 @@ const VIOLATIONS: &[(&str, &str)] = &[
 
 #[tokio::test]
 async fn each_violation_is_found() {
-    let world = World::new().await;
-    world
+    let fixture = Fixture::new().await;
+    fixture
         .execute(
             "insert into identity.tenants (id, name) values ('00000000-0000-7000-8000-000000000001', 'studio');
              insert into stock.datacenters (id, name, region, cluster) values (gen_random_uuid(), 'dc', 'uk', 'main');
@@ -212,14 +212,14 @@ async fn each_violation_is_found() {
              select audit_append('{\"operation\": \"x\"}', '{}')",
         )
         .await;
-    assert_eq!(check::run(&world.config, Duration::ZERO).await.unwrap(), [], "nothing is broken yet");
+    assert_eq!(check::run(&fixture.config, Duration::ZERO).await.unwrap(), [], "nothing is broken yet");
     for (invariant, statement) in VIOLATIONS {
-        world.execute(statement).await;
-        let found = check::run(&world.config, Duration::ZERO).await.unwrap();
+        fixture.execute(statement).await;
+        let found = check::run(&fixture.config, Duration::ZERO).await.unwrap();
         assert!(found.iter().any(|found| found.invariant == *invariant), "{invariant} is not in {found:#?}");
     }
     // the role that checks cannot write
-    let reader = format!("{}?user=atelier_reader&password=test", world.db.url());
+    let reader = format!("{}?user=atelier_reader&password=test", fixture.db.url());
     let mut conn = PgConnection::connect(&reader).await.unwrap();
     let written = sqlx::query("set default_transaction_read_only = off").execute(&mut conn).await;
     written.unwrap();

@@ -1,7 +1,7 @@
 import type { Page } from "@playwright/test";
 import type { Picture } from "./picture";
 
-/** Jobs have ids of their own in each world. */
+/** Jobs have ids of their own in each backend. */
 async function gone(page: Page, state: string, nth = 0) {
   const { items } = await (await page.request.get(`/v1/jobs?state=${state}`)).json();
   await page.goto(`/jobs/${items[nth].id}`);

@@ -12,7 +12,7 @@ const drawn = (page: Page) => page.locator("figure").first().waitFor();
 
 const row = (page: Page, text: string) => page.getByRole("row").filter({ hasText: text });
 
-/** Ids are of each world: a webhook is gone to by its host. */
+/** Ids are of each backend: a webhook is gone to by its host. */
 const ofWebhook = (host: string, open?: (page: Page) => Promise<void>): Picture => ({
   name: `webhook-${host.split(".")[0]}`,
   path: "/webhooks",

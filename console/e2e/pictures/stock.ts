@@ -10,7 +10,7 @@ async function graphs(page: Page) {
   await page.evaluate(() => window.scrollTo(0, 0));
 }
 
-/** Things have ids of their own in each world: they are gone to by the first link with their name. */
+/** Things have ids of their own in each backend: they are gone to by the first link with their name. */
 const follow = (name: string) => async (page: Page) => {
   await page.getByRole("link", { name, exact: true }).first().click();
   await page.getByRole("heading", { level: 1, name }).waitFor();

@@ -1,7 +1,7 @@
 import type { Page } from "@playwright/test";
 import type { Picture } from "./picture";
 
-/** Storages have ids of their own in each world: they are gone to by their name. */
+/** Storages have ids of their own in each backend: they are gone to by their name. */
 const ofStorage = (name: string, tab = "", more: Partial<Picture> = {}): Picture => ({
   name: `storage-${name}${tab ? `-${tab}` : ""}`,
   path: "/storages",

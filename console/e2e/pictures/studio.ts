@@ -1,6 +1,6 @@
 import { openSidebar, type Picture } from "./picture";
 
-/** Instances have ids of their own in each world: they are gone to by their name. */
+/** Instances have ids of their own in each backend: they are gone to by their name. */
 const ofInstance = (name: string, tab = ""): Picture => ({
   name: `instance-${name}${tab ? `-${tab}` : ""}`,
   path: "/instances",

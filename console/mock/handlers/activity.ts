@@ -13,10 +13,10 @@ interface Query {
 /** Newest first, for owners. */
 const list =
   (source: AuditSource) =>
-  ({ world, caller, query }: Context & { query: Query }) => {
+  ({ backend, caller, query }: Context & { query: Query }) => {
     const tenant = caller.session.tenant_id;
-    if (roleIn(world, tenant, caller.user.id) !== "owner") throw new Refusal("forbidden");
-    const own = world.audit[source].filter(
+    if (roleIn(backend, tenant, caller.user.id) !== "owner") throw new Refusal("forbidden");
+    const own = backend.audit[source].filter(
       (it) => it.tenant_id === tenant && (!query.by || (query.by === "service") === (it.user_id === null)),
     );
     return pageOf(

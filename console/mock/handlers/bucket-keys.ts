@@ -8,8 +8,8 @@ import { storageOf } from "./storages.ts";
 
 const MOST = 50;
 
-const keysOf = ({ world }: Context, storage: string) =>
-  world.bucketKeys.filter((it) => it.storage_id === storage);
+const keysOf = ({ backend }: Context, storage: string) =>
+  backend.bucketKeys.filter((it) => it.storage_id === storage);
 
 function keyOf(context: Context, path: { id: string; access_key_id: string }) {
   const storage = storageOf(context, path.id);
@@ -30,15 +30,15 @@ export const bucketKeyHandlers = {
     ),
   createStorageCredential: (context) => {
     asMember(context);
-    const { world, caller } = context;
+    const { backend, caller } = context;
     const storage = storageOf(context, context.path.id);
     if (!storage.bucket) throw new Refusal("not-a-bucket");
     if (storage.state === "deleting") throw new Refusal("storage-deleting");
     if (storage.state !== "available" && storage.state !== "resizing")
       throw new Refusal("storage-not-available");
     if (keysOf(context, storage.id).length >= MOST) throw new Refusal("too-many-credentials");
-    const access_key_id = `ATL${letters(++world.next, 17).toUpperCase()}`;
-    world.bucketKeys.push({
+    const access_key_id = `ATL${letters(++backend.next, 17).toUpperCase()}`;
+    backend.bucketKeys.push({
       access_key_id,
       storage_id: storage.id,
       state: "active",
@@ -46,18 +46,18 @@ export const bucketKeyHandlers = {
       created_by_key: null,
       created_at: now(),
     });
-    const secret_access_key = letters(world.next + 1, 40);
+    const secret_access_key = letters(backend.next + 1, 40);
     const { name: bucket, endpoint, region } = storage.bucket;
     return new Reply({ access_key_id, secret_access_key, bucket, endpoint, region }, 201);
   },
   deleteStorageCredential: (context) => {
     asMember(context);
     const key = keyOf(context, context.path);
-    context.world.bucketKeys = context.world.bucketKeys.filter((it) => it !== key);
+    context.backend.bucketKeys = context.backend.bucketKeys.filter((it) => it !== key);
   },
   takeOverStorageCredential: (context) => {
-    const { world, caller } = context;
-    if (roleIn(world, caller.session.tenant_id, caller.user.id) !== "owner") throw new Refusal("forbidden");
+    const { backend, caller } = context;
+    if (roleIn(backend, caller.session.tenant_id, caller.user.id) !== "owner") throw new Refusal("forbidden");
     const key = keyOf(context, context.path);
     Object.assign(key, { created_by: caller.user.id, created_by_key: null });
     const { storage_id: _, ...shown } = key;

@@ -1,16 +1,16 @@
 import type { Use } from "../../src/api/generated/types";
+import type { Backend } from "../backend.ts";
 import type { Context, Handlers } from "../types.ts";
-import type { World } from "../world.ts";
 
 /** Whether it counts: those that are not stopped, or hold their unit. */
-const counts = (kept: World["instances"][number]) => kept.it.state !== "stopped" || kept.it.hold !== null;
+const counts = (kept: Backend["instances"][number]) => kept.it.state !== "stopped" || kept.it.hold !== null;
 
-export function usedBy({ world, caller }: Context): Use {
-  const own = world.instances.filter((kept) => kept.tenant_id === caller.session.tenant_id);
+export function usedBy({ backend, caller }: Context): Use {
+  const own = backend.instances.filter((kept) => kept.tenant_id === caller.session.tenant_id);
   const gpus: Record<string, number> = {};
   let cents = 0;
   for (const kept of own.filter(counts)) {
-    const spec = world.specs.find((it) => it.id === kept.it.gpu_spec.id);
+    const spec = backend.specs.find((it) => it.id === kept.it.gpu_spec.id);
     if (!spec) continue;
     gpus[spec.gpu_model] = (gpus[spec.gpu_model] ?? 0) + spec.gpu_count;
     cents += Math.round(Number(kept.it.price_per_hour) * 100);
@@ -19,5 +19,5 @@ export function usedBy({ world, caller }: Context): Use {
 }
 
 export const catalogueHandlers = {
-  getQuota: (context) => ({ limits: context.world.limits, used: usedBy(context) }),
+  getQuota: (context) => ({ limits: context.backend.limits, used: usedBy(context) }),
 } satisfies Partial<Handlers>;

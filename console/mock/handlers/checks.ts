@@ -2,8 +2,8 @@ import type { StockRow } from "../../src/api/generated/types";
 import { type Context, Refusal } from "../types.ts";
 
 /** Units that instances hold, are held for, or are free. */
-export const hasUnits = ({ world }: Context, isOf: (row: StockRow) => boolean) =>
-  world.stock.some((row) => isOf(row) && row.available + row.inactive + row.used > 0);
+export const hasUnits = ({ backend }: Context, isOf: (row: StockRow) => boolean) =>
+  backend.stock.some((row) => isOf(row) && row.available + row.inactive + row.used > 0);
 
 export function found<Thing extends { id: string }>(items: readonly Thing[], id: string): Thing {
   const thing = items.find((it) => it.id === id);

@@ -9,8 +9,8 @@ import { found, hasUnits, isName, nameWrong, refuseWrong } from "./checks.ts";
 
 function updateDatacenter(context: Context & { path: { id: DatacenterId }; body: DatacenterPatch }) {
   asAdmin(context);
-  const { world, path, body } = context;
-  const place = found(world.datacenters, path.id);
+  const { backend, path, body } = context;
+  const place = found(backend.datacenters, path.id);
   checkMatch(context, place);
   refuseWrong([
     ["/name", Boolean(body.name && !isName(body.name)), nameWrong],
@@ -21,7 +21,7 @@ function updateDatacenter(context: Context & { path: { id: DatacenterId }; body:
       detail: "While a datacenter has units, its name and cluster cannot change, and it cannot be deleted.",
     });
   patch(place, body);
-  for (const row of world.stock) if (row.datacenter.id === place.id) row.datacenter_state = place.state;
+  for (const row of backend.stock) if (row.datacenter.id === place.id) row.datacenter_state = place.state;
   return withEtag(place);
 }
 
@@ -30,22 +30,22 @@ const clusters = ["uk-1", "de-2", "us-1", "sg-1", "fr-1"];
 const clusterWrong = "must be a cluster of the configuration";
 
 export const datacenterHandlers = {
-  listDatacenters: ({ world, query }) => pageOf(world.datacenters, query),
-  getDatacenter: ({ world, path }) => {
-    const place = world.datacenters.find((it) => it.id === path.id || it.name === path.id);
+  listDatacenters: ({ backend, query }) => pageOf(backend.datacenters, query),
+  getDatacenter: ({ backend, path }) => {
+    const place = backend.datacenters.find((it) => it.id === path.id || it.name === path.id);
     if (!place) throw new Refusal("not-found");
     return withEtag(place);
   },
   createDatacenter: (context) => {
     asAdmin(context);
-    const { world, body } = context;
+    const { backend, body } = context;
     refuseWrong([
       ["/name", !isName(body.name), nameWrong],
       ["/cluster", !clusters.includes(body.cluster), clusterWrong],
     ]);
-    if (world.datacenters.some((it) => it.name === body.name)) throw new Refusal("name-taken");
+    if (backend.datacenters.some((it) => it.name === body.name)) throw new Refusal("name-taken");
     const place = {
-      id: nextId<DatacenterId>(world, "dc"),
+      id: nextId<DatacenterId>(backend, "dc"),
       name: body.name,
       region: body.region,
       cluster: body.cluster,
@@ -54,14 +54,14 @@ export const datacenterHandlers = {
       created_at: now(),
       updated_at: now(),
     };
-    world.datacenters.push(place);
+    backend.datacenters.push(place);
     return withEtag(place, 201);
   },
   updateDatacenter,
   deleteDatacenter: (context) => {
     asAdmin(context);
-    const { world, path } = context;
+    const { backend, path } = context;
     if (hasUnits(context, (row) => row.datacenter.id === path.id)) throw new Refusal("datacenter-in-use");
-    world.datacenters = world.datacenters.filter((it) => it.id !== path.id);
+    backend.datacenters = backend.datacenters.filter((it) => it.id !== path.id);
   },
 } satisfies Partial<Handlers>;

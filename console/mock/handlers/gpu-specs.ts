@@ -26,8 +26,8 @@ const summaryOf = (spec: NewGpuSpec) =>
 /** What may change while there are units. */
 const always = ["price_per_hour", "currency", "hold_price_fraction", "state"];
 
-function setPrice({ world }: Context, spec: GpuSpec) {
-  const prices = world.prices.get(spec.id) ?? [];
+function setPrice({ backend }: Context, spec: GpuSpec) {
+  const prices = backend.prices.get(spec.id) ?? [];
   if (prices[0]) prices[0].effective_until = now();
   const { price_per_hour, currency, hold_price_fraction } = spec;
   prices.unshift({
@@ -37,15 +37,15 @@ function setPrice({ world }: Context, spec: GpuSpec) {
     effective_from: now(),
     effective_until: null,
   });
-  world.prices.set(spec.id, prices);
-  for (const row of world.stock)
+  backend.prices.set(spec.id, prices);
+  for (const row of backend.stock)
     if (row.gpu_spec.id === spec.id) Object.assign(row, { gpu_spec: spec, price_per_hour, currency });
 }
 
 function updateGpuSpec(context: Context & { path: { id: GpuSpecId }; body: GpuSpecPatch }) {
   asAdmin(context);
-  const { world, path, body } = context;
-  const spec = found(world.specs, path.id);
+  const { backend, path, body } = context;
+  const spec = found(backend.specs, path.id);
   checkMatch(context, spec);
   checkSpec({ ...spec, ...body } as NewGpuSpec);
   const reshapes = Object.keys(body).some((name) => !always.includes(name));
@@ -53,7 +53,7 @@ function updateGpuSpec(context: Context & { path: { id: GpuSpecId }; body: GpuSp
     throw new Refusal("gpu-spec-in-use", {
       detail: "While a specification has units, only its price, currency and state can change.",
     });
-  if (body.name && world.specs.some((it) => it !== spec && it.name === body.name))
+  if (body.name && backend.specs.some((it) => it !== spec && it.name === body.name))
     throw new Refusal("name-taken");
   patch(spec, body);
   spec.summary = summaryOf(spec);
@@ -62,23 +62,23 @@ function updateGpuSpec(context: Context & { path: { id: GpuSpecId }; body: GpuSp
 }
 
 export const gpuSpecHandlers = {
-  listGpuSpecs: ({ world, query }) =>
+  listGpuSpecs: ({ backend, query }) =>
     pageOf(
-      world.specs
+      backend.specs
         .filter((it) => !query.state || it.state === query.state)
         .filter((it) => it.name.startsWith(query.name_prefix ?? "")),
       query,
     ),
-  getGpuSpec: ({ world, path }) => withEtag(found(world.specs, path.id)),
+  getGpuSpec: ({ backend, path }) => withEtag(found(backend.specs, path.id)),
   createGpuSpec: (context) => {
     asAdmin(context);
-    const { world, body } = context;
+    const { backend, body } = context;
     checkSpec(body);
-    if (world.specs.some((it) => it.name === body.name))
+    if (backend.specs.some((it) => it.name === body.name))
       throw new Refusal("name-taken", { detail: "A GPU specification with this name exists." });
     const spec: GpuSpec = {
       ...body,
-      id: nextId(world, "gspec"),
+      id: nextId(backend, "gspec"),
       hold_price_fraction: body.hold_price_fraction ?? null,
       node_selector: body.node_selector ?? {},
       state: "active",
@@ -86,16 +86,16 @@ export const gpuSpecHandlers = {
       created_at: now(),
       updated_at: now(),
     };
-    world.specs.push(spec);
+    backend.specs.push(spec);
     setPrice(context, spec);
     return withEtag(spec, 201);
   },
   updateGpuSpec,
   deleteGpuSpec: (context) => {
     asAdmin(context);
-    const { world, path } = context;
+    const { backend, path } = context;
     if (hasUnits(context, (row) => row.gpu_spec.id === path.id)) throw new Refusal("gpu-spec-in-use");
-    world.specs = world.specs.filter((it) => it.id !== path.id);
+    backend.specs = backend.specs.filter((it) => it.id !== path.id);
   },
-  listGpuSpecPrices: ({ world, path, query }) => pageOf(world.prices.get(path.id) ?? [], query),
+  listGpuSpecPrices: ({ backend, path, query }) => pageOf(backend.prices.get(path.id) ?? [], query),
 } satisfies Partial<Handlers>;

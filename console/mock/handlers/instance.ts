@@ -72,28 +72,28 @@ const keysOf = ({ caller }: Context, kept: Kept) =>
     kept.it.name === "character-sheets" ? [sshKey(3, "backup script", caller.user.id, hoursAgo(9))] : [],
   );
 
-const specOf = ({ world }: Context, name: string): GpuSpec => {
-  const spec = world.specs.find((it) => it.id === name || it.name === name);
+const specOf = ({ backend }: Context, name: string): GpuSpec => {
+  const spec = backend.specs.find((it) => it.id === name || it.name === name);
   if (!spec) throw new Refusal("invalid-field", { errors: [{ pointer: "/gpu_spec", detail: "No such." }] });
   return spec;
 };
 
 /** What is no longer mounted is detached at once; what is new is attached by the next start. */
-function mount(world: Context["world"], it: Instance, wanted: InstanceStorageRequest[]) {
+function mount(backend: Context["backend"], it: Instance, wanted: InstanceStorageRequest[]) {
   it.storages = wanted.map(({ storage_id, mount_path, read_only }) => ({
     storage_id,
     mount_path: mount_path ?? "/workspace",
     read_only: read_only ?? false,
   }));
   it.storage_id = it.storages[0]?.storage_id ?? null;
-  for (const storage of world.storages)
+  for (const storage of backend.storages)
     if (!it.storages.some((one) => one.storage_id === storage.id))
       storage.attachments = storage.attachments.filter((one) => one.instance_id !== it.id);
 }
 
 function update(context: Context & { path: { id: Instance["id"] }; body: InstanceChange }): Reply<Instance> {
   asMember(context);
-  const { body, world } = context;
+  const { body, backend } = context;
   const kept = keptOf(context, context.path.id);
   const { it } = kept;
   if (it.managed_by) throw new Refusal("instance-managed");
@@ -104,7 +104,7 @@ function update(context: Context & { path: { id: Instance["id"] }; body: Instanc
       errors: [{ pointer: "/name", detail: "Must have 1 to 63 characters." }],
     });
   const previous_name = it.name;
-  if (body.storages) mount(world, it, body.storages);
+  if (body.storages) mount(backend, it, body.storages);
   if (body.name) it.name = body.name.trim();
   if (body.on_node_loss) it.on_node_loss = body.on_node_loss;
   if (body.version) it.version = body.version;
@@ -124,7 +124,7 @@ function update(context: Context & { path: { id: Instance["id"] }; body: Instanc
     };
   it.updated_at = now();
   record(
-    world,
+    backend,
     kept.tenant_id,
     it.id,
     {
@@ -158,7 +158,7 @@ export const instanceDetailHandlers = {
   },
   getInstanceOperation: (context): Operation => {
     const { id } = context.path;
-    const kept = context.world.instances.find(
+    const kept = context.backend.instances.find(
       ({ it, operations }) => it.operation_id === id || operations?.includes(id),
     );
     if (!kept) throw new Refusal("not-found");
@@ -209,7 +209,7 @@ export const instanceDetailHandlers = {
     if (!name.trim())
       throw new Refusal("invalid-field", { errors: [{ pointer: "/name", detail: "Must not be empty." }] });
     const link: ShareLink = {
-      id: nextId(context.world, "share"),
+      id: nextId(context.backend, "share"),
       name: name.trim(),
       port: port ?? null,
       url: null,

@@ -13,8 +13,8 @@ import { makeStorage } from "./storages.ts";
 
 const etag = (it: Instance) => ({ etag: `"${Date.parse(it.updated_at)}"` });
 
-const own = ({ world, caller }: Context) =>
-  world.instances
+const own = ({ backend, caller }: Context) =>
+  backend.instances
     .filter((kept) => kept.tenant_id === caller.session.tenant_id)
     .sort((a, b) => (a.it.id < b.it.id ? 1 : -1));
 
@@ -44,7 +44,7 @@ type Requested = "start" | "stop" | "restart" | "deletion";
 
 function requested(context: Context, { tenant_id, it }: Kept, what: Requested) {
   record(
-    context.world,
+    context.backend,
     tenant_id,
     it.id,
     { type: `instance.${what}_requested`, data: { operation_id: it.operation_id } },
@@ -54,10 +54,10 @@ function requested(context: Context, { tenant_id, it }: Kept, what: Requested) {
 
 /** What is ordered, or the refusal that names the field. */
 function check(context: Context, order: NewInstance) {
-  const { world } = context;
-  const spec = world.specs.find((it) => it.id === order.gpu_spec || it.name === order.gpu_spec);
+  const { backend } = context;
+  const spec = backend.specs.find((it) => it.id === order.gpu_spec || it.name === order.gpu_spec);
   if (!spec) throw invalid("/gpu_spec", "There is no such GPU specification.");
-  const versions = world.services.filter((it) => it.service === order.service);
+  const versions = backend.services.filter((it) => it.service === order.service);
   if (versions.length === 0) throw invalid("/service", "There is no such service.");
   const image = order.version
     ? versions.find((it) => it.version === order.version)
@@ -72,7 +72,7 @@ function check(context: Context, order: NewInstance) {
     if (/^hf_\w{8,}/.test(variable.value ?? ""))
       throw invalid(`/env/${i}/value`, "This looks like a secret. Enter it as a secret.");
   }
-  const storage = order.storage_id ? world.storages.find((it) => it.id === order.storage_id) : null;
+  const storage = order.storage_id ? backend.storages.find((it) => it.id === order.storage_id) : null;
   if (order.storage_id && !storage) throw invalid("/storage_id", "There is no such storage.");
   if (storage?.datacenter && order.datacenter && storage.datacenter !== order.datacenter)
     throw invalid("/datacenter", `The storage is in ${storage.datacenter}.`);
@@ -81,7 +81,7 @@ function check(context: Context, order: NewInstance) {
 
 /** The limit that the order goes over, if any. */
 function exceeded(context: Context, { spec }: ReturnType<typeof check>): Refusal | null {
-  const { limits } = context.world;
+  const { limits } = context.backend;
   const used = usedBy(context);
   const over = (quota: string, limit: number | null | undefined, of: number, more: number) =>
     limit !== null && limit !== undefined && of + more > limit
@@ -109,7 +109,7 @@ function exceeded(context: Context, { spec }: ReturnType<typeof check>): Refusal
 }
 
 function order(context: Context & { body: NewInstance }): Reply<Instance> {
-  const { world, body, caller } = context;
+  const { backend, body, caller } = context;
   asMember(context);
   const found = check(context, body);
   const refusal = exceeded(context, found);
@@ -120,11 +120,11 @@ function order(context: Context & { body: NewInstance }): Reply<Instance> {
     : null;
   const storage = made ?? found.storage;
   const created_at = now();
-  const id = makeSortedId<Instance["id"]>("inst", created_at, ++world.next);
+  const id = makeSortedId<Instance["id"]>("inst", created_at, ++backend.next);
   const mount_path = body.new_storage?.mount_path ?? image.template.storage_mount_path ?? "/data";
   const it: Instance = {
     id,
-    name: body.name ?? `${image.service}-${world.next}`,
+    name: body.name ?? `${image.service}-${backend.next}`,
     managed_by: null,
     state: body.start === false ? "stopped" : "pending",
     reason: null,
@@ -155,7 +155,7 @@ function order(context: Context & { body: NewInstance }): Reply<Instance> {
     ports: [],
     node: null,
     datacenter: storage?.datacenter ?? place,
-    operation_id: nextId(world, "op"),
+    operation_id: nextId(backend, "op"),
     price_per_hour: spec.price_per_hour,
     currency: spec.currency,
     created_at,
@@ -172,9 +172,9 @@ function order(context: Context & { body: NewInstance }): Reply<Instance> {
     runs: [],
     attempt: 0,
   };
-  world.instances.push(kept);
+  backend.instances.push(kept);
   record(
-    world,
+    backend,
     tenant_id,
     id,
     {
@@ -195,15 +195,15 @@ function order(context: Context & { body: NewInstance }): Reply<Instance> {
     },
     by(context),
   );
-  if (body.start !== false) start(world, kept, body.wait ?? false);
+  if (body.start !== false) start(backend, kept, body.wait ?? false);
   return new Reply(it, 202);
 }
 
 function quoteOf(context: Context & { body: NewInstance }): Quote {
-  const { world, body } = context;
+  const { backend, body } = context;
   const found = check(context, body);
   const { spec, place } = found;
-  const rows = world.stock.filter(
+  const rows = backend.stock.filter(
     (row) => row.gpu_spec.id === spec.id && (!place || row.datacenter.name === place),
   );
   const available = rows.reduce((sum, row) => sum + row.available, 0);
@@ -222,7 +222,7 @@ function quoteOf(context: Context & { body: NewInstance }): Quote {
     message: over ? over.message : available > 0 ? null : `No unit of ${spec.name} is free.`,
     waiting: available > 0 ? 0 : 3,
     estimate: available > 0 ? null : { starts_at: daysAgo(-0.01), releases: 7, period_seconds: 7200 },
-    alternatives: available > 0 ? [] : alternativesTo(world, spec.name),
+    alternatives: available > 0 ? [] : alternativesTo(backend, spec.name),
   };
 }
 
@@ -247,7 +247,7 @@ export const instanceHandlers = {
   startInstance: (context) => {
     const kept = actOn(context, ["stopped"]);
     requested(context, kept, "start");
-    start(context.world, kept, String(context.query.wait) === "true");
+    start(context.backend, kept, String(context.query.wait) === "true");
     return new Reply(kept.it, 202);
   },
   stopInstance: (context) => {
@@ -257,24 +257,24 @@ export const instanceHandlers = {
     const until =
       hold?.until ??
       (hold?.for_seconds ? new Date(Date.now() + hold.for_seconds * 1000).toISOString() : null);
-    stop(context.world, kept, until);
+    stop(context.backend, kept, until);
     return new Reply(kept.it, 202);
   },
   restartInstance: (context) => {
     const kept = actOn(context, ["running"]);
     requested(context, kept, "restart");
-    restart(context.world, kept);
+    restart(context.backend, kept);
     return new Reply(kept.it, 202);
   },
   deleteInstance: (context) => {
     const kept = actOn(context, ["pending", "starting", "running", "stopping", "stopped"]);
     requested(context, kept, "deletion");
-    remove(context.world, kept);
+    remove(context.backend, kept);
     return new Reply(kept.it, 202);
   },
   releaseInstanceHold: (context) => {
     const kept = actOn(context, ["stopped", "stopping"]);
-    releaseHold(context.world, kept);
+    releaseHold(context.backend, kept);
     return new Reply(kept.it, 202);
   },
   createInstanceTicket: (context) => {
@@ -308,8 +308,8 @@ export const instanceHandlers = {
     };
   },
   listEvents: (context) => {
-    const { query, world, caller } = context;
-    const found = eventsOf(world, caller.session.tenant_id).filter(
+    const { query, backend, caller } = context;
+    const found = eventsOf(backend, caller.session.tenant_id).filter(
       (it) =>
         (!query.type || it.type === query.type) &&
         (!query.instance_id || it.instance_id === query.instance_id),
@@ -318,7 +318,7 @@ export const instanceHandlers = {
   },
   listInstanceEvents: (context) => {
     keptOf(context, context.path.id);
-    const found = eventsOf(context.world, context.caller.session.tenant_id).filter(
+    const found = eventsOf(context.backend, context.caller.session.tenant_id).filter(
       (it) => it.instance_id === context.path.id && (!context.query.type || it.type === context.query.type),
     );
     return pageOf(found.toReversed(), context.query);

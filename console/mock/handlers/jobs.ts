@@ -7,10 +7,10 @@ import type {
   NewJob,
 } from "../../src/api/generated/types";
 import { makeSortedId } from "../ids.ts";
+import { amount, type KeptJob, sizeOf } from "../jobs/data.ts";
 import { cancel, drive, progressOf, tell } from "../jobs/drive.ts";
 import { lessonOf } from "../jobs/lesson.ts";
 import { at, invalid, priced, quoteOf, range } from "../jobs/quote.ts";
-import { amount, type KeptJob, sizeOf } from "../jobs/world.ts";
 import { pageOf, several, sortedPage } from "../page.ts";
 import { now } from "../times.ts";
 import type { Handlers } from "../types.ts";
@@ -19,8 +19,8 @@ import { asMember } from "./as-member.ts";
 
 const seen = (kept: KeptJob): Job => ({ ...kept.it, progress: progressOf(kept) });
 
-const own = ({ world, caller }: Context) =>
-  world.jobs.kept
+const own = ({ backend, caller }: Context) =>
+  backend.jobs.kept
     .filter((kept) => kept.tenant_id === caller.session.tenant_id)
     .sort((a, b) => (a.it.id < b.it.id ? 1 : -1));
 
@@ -51,8 +51,8 @@ function checkPicture(parameters: Record<string, unknown>) {
 
 function create(context: Context & { body: NewJob }): Reply<Job> {
   asMember(context);
-  const { world, body, caller } = context;
-  const { kind, pool, level, costs } = priced(world, body);
+  const { backend, body, caller } = context;
+  const { kind, pool, level, costs } = priced(backend, body);
   if (kind === "generation") checkPicture(body.parameters);
   const lesson = kind === "training" && lessonOf(context, body);
   const command = body.parameters.command;
@@ -66,7 +66,7 @@ function create(context: Context & { body: NewJob }): Reply<Job> {
     );
   const created_at = now();
   const it: Job = {
-    id: makeSortedId<JobId>("job", created_at, ++world.next),
+    id: makeSortedId<JobId>("job", created_at, ++backend.next),
     application: body.application,
     method: body.method,
     kind,
@@ -102,17 +102,17 @@ function create(context: Context & { body: NewJob }): Reply<Job> {
     log: "",
     ...(lesson && { lesson }),
   };
-  world.jobs.kept.push(kept);
-  tell(world, kept, "job.submitted");
-  drive(world, kept);
+  backend.jobs.kept.push(kept);
+  tell(backend, kept, "job.submitted");
+  drive(backend, kept);
   return new Reply(seen(kept), 201);
 }
 
 function elsewhere(context: Context, kept: KeptJob): JobsAlternative[] {
   const order = { ...kept.it, parameters: kept.parameters } as unknown as NewJob;
   const costs = (change: Partial<NewJob>) =>
-    priced(context.world, { ...order, pool: kept.pool, ...change }).costs;
-  const other = context.world.jobs.pools.find(
+    priced(context.backend, { ...order, pool: kept.pool, ...change }).costs;
+  const other = context.backend.jobs.pools.find(
     (it) => it.name !== kept.pool && it.applications.includes(kept.it.application),
   );
   const way = (pool: string, level: JobLevel, seconds: number): JobsAlternative => ({
@@ -180,14 +180,14 @@ export const jobHandlers = {
     });
   },
   createJob: create,
-  quoteJob: ({ world, body }) => quoteOf(world, body),
+  quoteJob: ({ backend, body }) => quoteOf(backend, body),
   getJob: (context) => seen(keptJob(context, context.path.id)),
   cancelJob: (context) => {
     asMember(context);
     const kept = keptJob(context, context.path.id);
     if (ended.has(kept.it.state) && kept.it.state !== "cancelled")
       throw new Refusal("job-ended", { members: { state: kept.it.state } });
-    if (!ended.has(kept.it.state)) cancel(context.world, kept);
+    if (!ended.has(kept.it.state)) cancel(context.backend, kept);
     return seen(kept);
   },
   updateJob: (context) => {
@@ -200,9 +200,9 @@ export const jobHandlers = {
     it.priority = priority ?? it.priority;
     it.level = level ?? it.level;
     it.deadline = deadline ?? it.deadline;
-    tell(context.world, kept, "job.changed");
+    tell(context.backend, kept, "job.changed");
     // an urgent one waits no longer
-    if (level === "urgent") drive(context.world, kept);
+    if (level === "urgent") drive(context.backend, kept);
     return seen(kept);
   },
   getJobExplanation: explain,
@@ -220,7 +220,7 @@ export const jobHandlers = {
   listJobEvents: (context) => pageOf(keptJob(context, context.path.id).events.toReversed(), context.query),
   listTenantJobEvents: (context) => {
     const { type, kind, state } = context.query ?? {};
-    const found = context.world.jobs.events.filter(
+    const found = context.backend.jobs.events.filter(
       (it) =>
         it.tenant_id === context.caller.session.tenant_id &&
         (!type || it.type === type) &&
@@ -229,5 +229,5 @@ export const jobHandlers = {
     );
     return pageOf(found.toReversed(), context.query);
   },
-  listPools: (context) => pageOf(context.world.jobs.pools, context.query),
+  listPools: (context) => pageOf(context.backend.jobs.pools, context.query),
 } satisfies Partial<Handlers>;

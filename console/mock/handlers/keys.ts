@@ -5,15 +5,15 @@ import type { Handlers } from "../types.ts";
 import { Refusal, Reply } from "../types.ts";
 
 export const keyHandlers = {
-  listApiKeys: ({ world, caller }) =>
+  listApiKeys: ({ backend, caller }) =>
     page(
-      world.keys.filter((it) => it.user_id === caller.user.id && it.tenant_id === caller.session.tenant_id),
+      backend.keys.filter((it) => it.user_id === caller.user.id && it.tenant_id === caller.session.tenant_id),
     ),
-  createApiKey: ({ world, caller, body }) => {
-    if (world.keys.some((it) => it.name === body.name && it.user_id === caller.user.id))
+  createApiKey: ({ backend, caller, body }) => {
+    if (backend.keys.some((it) => it.name === body.name && it.user_id === caller.user.id))
       throw new Refusal("name-taken");
     const key = {
-      id: nextId<(typeof world.keys)[number]["id"]>(world, "akey"),
+      id: nextId<(typeof backend.keys)[number]["id"]>(backend, "akey"),
       name: body.name,
       user_id: caller.user.id,
       tenant_id: caller.session.tenant_id,
@@ -27,10 +27,10 @@ export const keyHandlers = {
       last_used_at: null,
       last_used_from: null,
     };
-    world.keys.unshift(key);
+    backend.keys.unshift(key);
     return new Reply({ ...key, secret: "atl_4kTmQ8sVw2HnZr6XbLc1YdPe5GfJu7Ma0ZBq3xK" }, 201);
   },
-  deleteApiKey: ({ world, path }) => {
-    world.keys = world.keys.filter((it) => it.id !== path.id);
+  deleteApiKey: ({ backend, path }) => {
+    backend.keys = backend.keys.filter((it) => it.id !== path.id);
   },
 } satisfies Partial<Handlers>;

@@ -6,8 +6,8 @@ import type { Handlers } from "../types.ts";
 import { type Context, Refusal, Reply } from "../types.ts";
 import { membershipsOf, roleIn } from "./sessions.ts";
 
-const accountOf = ({ world, caller }: Context) => {
-  const account = world.accounts.find((it) => it.user.id === caller.user.id);
+const accountOf = ({ backend, caller }: Context) => {
+  const account = backend.accounts.find((it) => it.user.id === caller.user.id);
   if (!account) throw new Refusal("unauthenticated");
   return account;
 };
@@ -21,13 +21,13 @@ function checkCode(context: Context, code: string) {
 }
 
 const mine = (context: Context) => {
-  const { world, caller } = context;
+  const { backend, caller } = context;
   const me: Me = {
     user: caller.user,
     language: accountOf(context).language,
     tenant_id: caller.session.tenant_id,
-    role: roleIn(world, caller.session.tenant_id, caller.user.id),
-    memberships: membershipsOf(world, caller.user.id),
+    role: roleIn(backend, caller.session.tenant_id, caller.user.id),
+    memberships: membershipsOf(backend, caller.user.id),
   };
   return new Reply(me, 200, etag(caller.user.updated_at));
 };
@@ -40,39 +40,40 @@ export const meHandlers = {
     if (display_name) account.user.display_name = display_name;
     if (language) account.language = language;
     account.user.updated_at = now();
-    for (const member of [...context.world.members.values()].flat())
+    for (const member of [...context.backend.members.values()].flat())
       if (member.user_id === account.user.id) member.display_name = account.user.display_name;
     return mine(context);
   },
   changePassword: (context) => {
     const account = accountOf(context);
-    const { body, world, caller } = context;
+    const { body, backend, caller } = context;
     if (body.current_password !== account.password) throw new Refusal("wrong-credentials");
     account.password = body.new_password;
-    world.sessions = world.sessions.filter(
+    backend.sessions = backend.sessions.filter(
       (it) => it.user_id !== account.user.id || it.id === caller.session.id,
     );
   },
-  listReceivedInvitations: ({ world, caller }) =>
+  listReceivedInvitations: ({ backend, caller }) =>
     page(
-      world.invitations
+      backend.invitations
         .filter((it) => it.email === caller.user.email)
         .map((it) => ({
           id: it.id,
           tenant: (({ id, name }) => ({ id, name }))(
-            world.tenants.find((tenant) => tenant.id === it.tenant_id) ?? { id: it.tenant_id, name: "?" },
+            backend.tenants.find((tenant) => tenant.id === it.tenant_id) ?? { id: it.tenant_id, name: "?" },
           ),
           role: it.role,
-          invited_by: world.accounts.find((account) => account.user.id === it.invited_by)?.user.email ?? "?",
+          invited_by:
+            backend.accounts.find((account) => account.user.id === it.invited_by)?.user.email ?? "?",
           created_at: it.created_at,
           expires_at: it.expires_at,
         })),
     ),
-  acceptInvitation: ({ world, caller, path }) => {
-    const invitation = world.invitations.find((it) => it.id === path.id);
-    const tenant = world.tenants.find((it) => it.id === invitation?.tenant_id);
+  acceptInvitation: ({ backend, caller, path }) => {
+    const invitation = backend.invitations.find((it) => it.id === path.id);
+    const tenant = backend.tenants.find((it) => it.id === invitation?.tenant_id);
     if (!invitation || !tenant) throw new Refusal("not-found");
-    world.members.get(tenant.id)?.push({
+    backend.members.get(tenant.id)?.push({
       user_id: caller.user.id,
       email: caller.user.email,
       display_name: caller.user.display_name,
@@ -80,16 +81,16 @@ export const meHandlers = {
       created_at: now(),
       updated_at: now(),
     });
-    world.invitations = world.invitations.filter((it) => it !== invitation);
+    backend.invitations = backend.invitations.filter((it) => it !== invitation);
     return { tenant: { id: tenant.id, name: tenant.name }, state: tenant.state, role: invitation.role };
   },
-  declineInvitation: ({ world, path }) => {
-    world.invitations = world.invitations.filter((it) => it.id !== path.id);
+  declineInvitation: ({ backend, path }) => {
+    backend.invitations = backend.invitations.filter((it) => it.id !== path.id);
   },
   listLinkedAccounts: (context) => page(accountOf(context).linked),
   startAccountLink: (context) => {
     accountOf(context).linked.push({
-      id: nextId(context.world, "acct"),
+      id: nextId(context.backend, "acct"),
       provider: context.body.provider,
       issuer: "https://login.northlight.example",
       subject: context.caller.user.email,
@@ -162,7 +163,7 @@ export const meHandlers = {
     ),
   createPasskey: (context) => {
     const passkey = {
-      id: nextId<(typeof made)[number]["id"]>(context.world, "pk"),
+      id: nextId<(typeof made)[number]["id"]>(context.backend, "pk"),
       name: context.body.name,
       created_at: now(),
       updated_at: now(),

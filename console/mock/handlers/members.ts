@@ -6,15 +6,16 @@ import type { Handlers } from "../types.ts";
 import { type Context, Refusal, Reply } from "../types.ts";
 import { roleIn } from "./sessions.ts";
 
-const membersOf = ({ world }: Context, tenant: TenantId) => {
-  const members = world.members.get(tenant);
+const membersOf = ({ backend }: Context, tenant: TenantId) => {
+  const members = backend.members.get(tenant);
   if (!members) throw new Refusal("not-found");
   return members;
 };
 
 /** Administrators of the platform may do what owners may. */
-function asOwner({ world, caller }: Context, tenant: TenantId) {
-  if (!caller.user.admin && roleIn(world, tenant, caller.user.id) !== "owner") throw new Refusal("forbidden");
+function asOwner({ backend, caller }: Context, tenant: TenantId) {
+  if (!caller.user.admin && roleIn(backend, tenant, caller.user.id) !== "owner")
+    throw new Refusal("forbidden");
 }
 
 function keepsOwner(context: Context, tenant: TenantId, user: string) {
@@ -34,27 +35,27 @@ export const membersHandlers = {
     return member;
   },
   removeMember: (context) => {
-    const { path, world, caller } = context;
+    const { path, backend, caller } = context;
     if (path.user_id !== caller.user.id) asOwner(context, path.id);
     keepsOwner(context, path.id, path.user_id);
-    world.members.set(
+    backend.members.set(
       path.id,
       membersOf(context, path.id).filter((it) => it.user_id !== path.user_id),
     );
-    for (const session of world.sessions)
+    for (const session of backend.sessions)
       if (session.user_id === path.user_id && session.tenant_id === path.id) session.tenant_id = null;
-    for (const stream of [...world.streams]) if (stream.user_id === path.user_id) stream.end();
+    for (const stream of [...backend.streams]) if (stream.user_id === path.user_id) stream.end();
   },
   listInvitations: (context) => {
     asOwner(context, context.path.id);
     return page(
-      context.world.invitations
+      context.backend.invitations
         .filter((it) => it.tenant_id === context.path.id)
         .map(({ tenant_id: _, ...invitation }) => invitation),
     );
   },
   createInvitation: (context) => {
-    const { world, path, body, caller } = context;
+    const { backend, path, body, caller } = context;
     asOwner(context, path.id);
     if (membersOf(context, path.id).some((it) => it.email === body.email))
       throw new Refusal("already-a-member");
@@ -63,17 +64,17 @@ export const membersHandlers = {
         errors: [{ pointer: "/email", detail: "This is not an e-mail address." }],
       });
     const invitation = {
-      id: nextId<(typeof world.invitations)[number]["id"]>(world, "inv"),
+      id: nextId<(typeof backend.invitations)[number]["id"]>(backend, "inv"),
       email: body.email,
       role: body.role,
       invited_by: caller.user.id,
       created_at: now(),
       expires_at: daysAgo(-14),
     };
-    world.invitations.push({ ...invitation, tenant_id: path.id });
+    backend.invitations.push({ ...invitation, tenant_id: path.id });
     return new Reply(invitation, 201);
   },
-  withdrawInvitation: ({ world, path }) => {
-    world.invitations = world.invitations.filter((it) => it.id !== path.invitation_id);
+  withdrawInvitation: ({ backend, path }) => {
+    backend.invitations = backend.invitations.filter((it) => it.id !== path.invitation_id);
   },
 } satisfies Partial<Handlers>;

@@ -1,10 +1,10 @@
 import type { Deployment, Model, ModelId } from "../../src/api/generated/types";
+import type { Backend } from "../backend.ts";
 import { nextId } from "../ids.ts";
 import { page, pageOf } from "../page.ts";
 import { now } from "../times.ts";
 import type { Handlers } from "../types.ts";
 import { type Context, Refusal, Reply } from "../types.ts";
-import type { World } from "../world.ts";
 import { asMember } from "./as-member.ts";
 
 /** How long a file takes onto a volume, in milliseconds. */
@@ -13,14 +13,14 @@ const DOWNLOAD = 1500;
 const wrong = (pointer: string, detail: string) =>
   new Refusal("invalid-field", { errors: [{ pointer, detail }] });
 
-function modelOf({ world, caller }: Context, id: ModelId) {
-  const found = world.models.find((it) => it.id === id && it.tenant_id === caller.session.tenant_id);
+function modelOf({ backend, caller }: Context, id: ModelId) {
+  const found = backend.models.find((it) => it.id === id && it.tenant_id === caller.session.tenant_id);
   if (!found) throw new Refusal("not-found");
   return found;
 }
 
-const shown = ({ tenant_id: _, ...it }: World["models"][number]): Model => it;
-const laid = ({ tenant_id: _, ...it }: World["deployments"][number]): Deployment => it;
+const shown = ({ tenant_id: _, ...it }: Backend["models"][number]): Model => it;
+const laid = ({ tenant_id: _, ...it }: Backend["deployments"][number]): Deployment => it;
 const etag = (at: string) => ({ etag: `"${Date.parse(at)}"` });
 
 /** The default path, by the rule of the API. */
@@ -31,9 +31,9 @@ function pathOf({ id, name }: Model): string {
 }
 
 export const modelHandlers = {
-  listModels: ({ world, caller, query }) =>
+  listModels: ({ backend, caller, query }) =>
     pageOf(
-      world.models
+      backend.models
         .filter((it) => it.tenant_id === caller.session.tenant_id)
         .toSorted((a, b) => Date.parse(b.created_at) - Date.parse(a.created_at))
         .map(shown),
@@ -53,15 +53,15 @@ export const modelHandlers = {
   },
   deleteModel: (context) => {
     asMember(context);
-    const { world } = context;
+    const { backend } = context;
     const { id } = modelOf(context, context.path.id);
-    world.models = world.models.filter((it) => it.id !== id);
-    world.deployments = world.deployments.filter((it) => it.model_id !== id);
-    for (const kept of world.jobs.kept) if (kept.it.model_id === id) kept.artifacts = [];
+    backend.models = backend.models.filter((it) => it.id !== id);
+    backend.deployments = backend.deployments.filter((it) => it.model_id !== id);
+    for (const kept of backend.jobs.kept) if (kept.it.model_id === id) kept.artifacts = [];
   },
-  listBaseModels: ({ world, query }) =>
+  listBaseModels: ({ backend, query }) =>
     pageOf(
-      world.baseModels.filter(
+      backend.baseModels.filter(
         (it) => (!query.kind || it.kind === query.kind) && (!query.pool || it.pool === query.pool),
       ),
       query,
@@ -69,7 +69,7 @@ export const modelHandlers = {
   listDeployments: (context) => {
     const { id } = modelOf(context, context.path.id);
     return page(
-      context.world.deployments
+      context.backend.deployments
         .filter((it) => it.model_id === id)
         .toSorted((a, b) => Date.parse(b.created_at) - Date.parse(a.created_at))
         .map(laid),
@@ -77,9 +77,11 @@ export const modelHandlers = {
   },
   createDeployment: (context) => {
     asMember(context);
-    const { world, body } = context;
+    const { backend, body } = context;
     const model = modelOf(context, context.path.id);
-    const volume = world.storages.find((it) => it.id === body.storage_id && it.tenant_id === model.tenant_id);
+    const volume = backend.storages.find(
+      (it) => it.id === body.storage_id && it.tenant_id === model.tenant_id,
+    );
     if (!volume) throw wrong("/storage_id", "storage not found");
     if (volume.kind === "bucket")
       throw wrong("/storage_id", "a bucket has no files that instances mount: choose a volume");
@@ -88,11 +90,11 @@ export const modelHandlers = {
     if (path.split("/").some((name) => name === "" || name === "." || name === ".."))
       throw wrong("/path", "must be a path below the root of the volume");
     const same = (it: Deployment) => it.storage_id === volume.id && it.path === path;
-    if (world.deployments.some((it) => same(it) && it.state === "pending"))
+    if (backend.deployments.some((it) => same(it) && it.state === "pending"))
       throw new Refusal("deployment-in-progress");
-    const deployment: World["deployments"][number] = {
+    const deployment: Backend["deployments"][number] = {
       tenant_id: model.tenant_id,
-      id: nextId<Deployment["id"]>(world, "dpl"),
+      id: nextId<Deployment["id"]>(backend, "dpl"),
       model_id: model.id,
       storage_id: volume.id,
       path,
@@ -102,7 +104,7 @@ export const modelHandlers = {
       created_at: now(),
       finished_at: null,
     };
-    world.deployments.push(deployment);
+    backend.deployments.push(deployment);
     setTimeout(() => {
       const isFull = volume.name === "texture-refs";
       Object.assign(deployment, {
@@ -121,8 +123,8 @@ export const modelHandlers = {
   deleteDeployment: (context) => {
     asMember(context);
     modelOf(context, context.path.id);
-    const { world, path } = context;
-    if (!world.deployments.some((it) => it.id === path.deployment_id)) throw new Refusal("not-found");
-    world.deployments = world.deployments.filter((it) => it.id !== path.deployment_id);
+    const { backend, path } = context;
+    if (!backend.deployments.some((it) => it.id === path.deployment_id)) throw new Refusal("not-found");
+    backend.deployments = backend.deployments.filter((it) => it.id !== path.deployment_id);
   },
 } satisfies Partial<Handlers>;

@@ -43,14 +43,14 @@ interface Query {
   cursor?: string;
 }
 
-function entriesOf({ world }: Context, log: Log): (AuditEntry & { tenant_id: TenantId | null })[] {
-  const tenants = [...world.members].filter(([, members]) => members.length > 0);
+function entriesOf({ backend }: Context, log: Log): (AuditEntry & { tenant_id: TenantId | null })[] {
+  const tenants = [...backend.members].filter(([, members]) => members.length > 0);
   return Array.from({ length: kept[log] }, (_, i) => {
     const [tenant_id, members] = tenants[(i * 7) % tenants.length] ?? [null, []];
     const operation = operations[log][(i * 5) % operations[log].length] ?? "";
     const isPlatform = log === "stock" || operation.includes("platform");
     const who = isPlatform
-      ? world.accounts.find((it) => it.user.admin)?.user.id
+      ? backend.accounts.find((it) => it.user.admin)?.user.id
       : members[i % members.length]?.user_id;
     const id = `${kinds[log]}_${(i * 2654435761).toString(16).padStart(12, "0")}`;
     return {
@@ -89,13 +89,13 @@ const verify =
   (log: Log) =>
   (context: Context): AuditVerification => {
     asAdmin(context);
-    const { brokenAudit } = context.world.platform;
+    const { brokenAudit } = context.backend.platform;
     return {
-      chains: context.world.tenants.length + 1,
+      chains: context.backend.tenants.length + 1,
       entries: kept[log] * 31,
       broken:
         brokenAudit && log === "storage"
-          ? [{ tenant_id: context.world.tenants[3]?.id ?? null, number: 17 }]
+          ? [{ tenant_id: context.backend.tenants[3]?.id ?? null, number: 17 }]
           : [],
     };
   };

@@ -146,13 +146,13 @@ export const platformHealthHandlers = {
   },
   listSigningKeys: (context) => {
     asAdmin(context);
-    return page(context.world.platform.signingKeys);
+    return page(context.backend.platform.signingKeys);
   },
   rotateSigningKeys: (context) => {
     asAdmin(context);
-    const { signingKeys } = context.world.platform;
+    const { signingKeys } = context.backend.platform;
     if (signingKeys.some((it) => it.stage === "next")) throw new Refusal("rotation-under-way");
-    const id = nextId<SigningKeyId>(context.world, "skey");
+    const id = nextId<SigningKeyId>(context.backend, "skey");
     signingKeys.unshift({
       id,
       algorithm: "RS256",

@@ -1,13 +1,13 @@
 import type { PlatformStorage, SshSession } from "../../src/api/generated/types";
 import { asAdmin, reasonOf, recordAction } from "../admin.ts";
+import type { Backend } from "../backend.ts";
 import { set } from "../drive.ts";
 import { makeId } from "../ids.ts";
 import { pageOf } from "../page.ts";
-import { platformInstance } from "../platform-world.ts";
+import { platformInstance } from "../platform-data.ts";
 import { daysAgo, hoursAgo } from "../times.ts";
 import type { Handlers } from "../types.ts";
 import { type Context, Refusal, Reply } from "../types.ts";
-import type { World } from "../world.ts";
 import { storagePage } from "./storages.ts";
 
 /** How long a stop and a deletion take, in milliseconds. */
@@ -17,14 +17,14 @@ const newestFirst = <Item extends { id: string }>(a: Item, b: Item) => b.id.loca
 
 function instanceOf(context: Context, id: string) {
   asAdmin(context);
-  const kept = context.world.instances.find((it) => it.it.id === id);
+  const kept = context.backend.instances.find((it) => it.it.id === id);
   if (!kept) throw new Refusal("not-found");
   return kept;
 }
 
 function storageOf(context: Context, id: string): PlatformStorage {
   asAdmin(context);
-  const found = context.world.storages.find((it) => it.id === id);
+  const found = context.backend.storages.find((it) => it.id === id);
   if (!found) throw new Refusal("not-found");
   return found;
 }
@@ -32,11 +32,11 @@ function storageOf(context: Context, id: string): PlatformStorage {
 const client = ["203.0.113.24:51022", "198.51.100.7:40114", "192.0.2.61:33870"];
 
 /** One connection to each third instance that runs, and an earlier one. */
-function sshSessionsOf(world: World): SshSession[] {
-  return world.instances
+function sshSessionsOf(backend: Backend): SshSession[] {
+  return backend.instances
     .filter((kept, i) => i % 3 === 0 && kept.it.state !== "pending")
     .map((kept, i) => {
-      const user = world.members.get(kept.tenant_id)?.[0];
+      const user = backend.members.get(kept.tenant_id)?.[0];
       const isOpen = kept.it.state === "running" && i % 2 === 0;
       return {
         id: makeId<SshSession["id"]>("sshs", i),
@@ -62,10 +62,10 @@ function sshSessionsOf(world: World): SshSession[] {
 export const platformInstanceHandlers = {
   listPlatformInstances: (context) => {
     asAdmin(context);
-    const { world, query } = context;
+    const { backend, query } = context;
     const states = query.state === undefined ? [] : String(query.state).split(",");
     const found = pageOf(
-      world.instances
+      backend.instances
         .filter(
           (kept) =>
             (!query.tenant_id || kept.tenant_id === query.tenant_id) &&
@@ -89,7 +89,7 @@ export const platformInstanceHandlers = {
     return new Reply(platformInstance(kept), 202);
   },
   deletePlatformInstance: (context) => {
-    const { world, path } = context;
+    const { backend, path } = context;
     const kept = instanceOf(context, path.id);
     reasonOf(context);
     if (kept.it.state === "deleting") throw new Refusal("instance-state");
@@ -97,22 +97,22 @@ export const platformInstanceHandlers = {
     kept.attempt++;
     set(kept, { state: "deleting", started_at: null });
     setTimeout(() => {
-      world.instances = world.instances.filter((it) => it !== kept);
+      backend.instances = backend.instances.filter((it) => it !== kept);
     }, END);
     return new Reply(platformInstance(kept), 202);
   },
   listPlatformInstanceActions: (context) => {
     asAdmin(context);
     return pageOf(
-      context.world.platform.actions.filter((it) => it.target === context.path.id),
+      context.backend.platform.actions.filter((it) => it.target === context.path.id),
       context.query,
     );
   },
   listPlatformSshSessions: (context) => {
     asAdmin(context);
-    const { world, query } = context;
+    const { backend, query } = context;
     return pageOf(
-      sshSessionsOf(world).filter(
+      sshSessionsOf(backend).filter(
         (it) =>
           (!query.tenant_id || it.tenant_id === query.tenant_id) &&
           (!query.instance_id || it.instance_id === query.instance_id),
@@ -122,27 +122,27 @@ export const platformInstanceHandlers = {
   },
   listPlatformStorages: (context) => {
     asAdmin(context);
-    const { world, query } = context;
-    const found = world.storages.filter((it) => !query.tenant_id || it.tenant_id === query.tenant_id);
+    const { backend, query } = context;
+    const found = backend.storages.filter((it) => !query.tenant_id || it.tenant_id === query.tenant_id);
     return storagePage(found, query, (it) => it);
   },
   getPlatformStorage: (context) => storageOf(context, context.path.id),
   deletePlatformStorage: (context) => {
-    const { world, path } = context;
+    const { backend, path } = context;
     const storage = storageOf(context, path.id);
     reasonOf(context);
     if (storage.attachments.length > 0) throw new Refusal("storage-in-use");
     recordAction(context, storage.id, "delete_storage", storage.tenant_id);
     storage.state = "deleting";
     setTimeout(() => {
-      world.storages = world.storages.filter((it) => it.id !== storage.id);
+      backend.storages = backend.storages.filter((it) => it.id !== storage.id);
     }, END);
     return new Reply(storage, 202);
   },
   listPlatformStorageActions: (context) => {
     asAdmin(context);
     return pageOf(
-      context.world.platform.actions.filter((it) => it.target === context.path.id),
+      context.backend.platform.actions.filter((it) => it.target === context.path.id),
       context.query,
     );
   },

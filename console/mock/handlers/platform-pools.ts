@@ -3,7 +3,7 @@ import { asAdmin, changing, tagged } from "../admin.ts";
 import { drain, resize, withStatus, workersOf } from "../fleet.ts";
 import { nextId } from "../ids.ts";
 import { pageOf } from "../page.ts";
-import { etagOf } from "../platform-world.ts";
+import { etagOf } from "../platform-data.ts";
 import { checkNewPool, checkPoolPatch } from "../pool-checks.ts";
 import { now } from "../times.ts";
 import type { Handlers } from "../types.ts";
@@ -14,35 +14,35 @@ const usualFactors: LevelFactors = { urgent: "1.5", ordinary: "1", background: "
 
 function poolOf(context: Context, id: PoolId) {
   asAdmin(context);
-  const found = context.world.platform.pools.find((it) => it.id === id);
+  const found = context.backend.platform.pools.find((it) => it.id === id);
   if (!found) throw new Refusal("not-found");
   return found;
 }
 
 function workerOf(context: Context, { id, worker_id }: { id: PoolId; worker_id: WorkerId }) {
-  const found = workersOf(context.world, poolOf(context, id)).find((it) => it.id === worker_id);
+  const found = workersOf(context.backend, poolOf(context, id)).find((it) => it.id === worker_id);
   if (!found) throw new Refusal("not-found");
   return found;
 }
 
-const sharesOf = ({ world }: Context, id: PoolId) => world.platform.shares.get(id) ?? [];
+const sharesOf = ({ backend }: Context, id: PoolId) => backend.platform.shares.get(id) ?? [];
 
 export const platformPoolHandlers = {
   listPlatformPools: (context) => {
     asAdmin(context);
-    const { world, query } = context;
+    const { backend, query } = context;
     return pageOf(
-      world.platform.pools.map((it) => withStatus(world, it)),
+      backend.platform.pools.map((it) => withStatus(backend, it)),
       query,
     );
   },
   createPlatformPool: (context) => {
     asAdmin(context);
-    const { world, body } = context;
+    const { backend, body } = context;
     checkNewPool(body);
-    if (world.platform.pools.some((it) => it.name === body.name)) throw new Refusal("name-taken");
+    if (backend.platform.pools.some((it) => it.name === body.name)) throw new Refusal("name-taken");
     const pool: Pool = {
-      id: nextId<PoolId>(world, "pool"),
+      id: nextId<PoolId>(backend, "pool"),
       name: body.name,
       gpu_specs: body.gpu_specs,
       tenant_id: body.tenant_id ?? null,
@@ -61,14 +61,15 @@ export const platformPoolHandlers = {
       },
       created_at: now(),
     };
-    world.platform.pools.push(pool);
-    resize(world, pool);
+    backend.platform.pools.push(pool);
+    resize(backend, pool);
     const location = `/v1/platform-pools/${pool.id}`;
-    return new Reply(withStatus(world, pool), 201, { location, etag: etagOf(world.platform, location) });
+    return new Reply(withStatus(backend, pool), 201, { location, etag: etagOf(backend.platform, location) });
   },
-  getPlatformPool: (context) => tagged(context, withStatus(context.world, poolOf(context, context.path.id))),
+  getPlatformPool: (context) =>
+    tagged(context, withStatus(context.backend, poolOf(context, context.path.id))),
   updatePlatformPool: (context) => {
-    const { world, path, body } = context;
+    const { backend, path, body } = context;
     const pool = poolOf(context, path.id);
     checkPoolPatch(pool, body);
     changing(context);
@@ -78,13 +79,13 @@ export const platformPoolHandlers = {
       pool.workers = body.workers;
       // a change tries again at once
       Object.assign(pool.status, { problem: null, retry_at: null });
-      resize(world, pool);
+      resize(backend, pool);
     }
-    return tagged(context, withStatus(world, pool));
+    return tagged(context, withStatus(backend, pool));
   },
   getPoolCapacity: (context) => {
     const it = poolOf(context, context.path.id);
-    const all = workersOf(context.world, it);
+    const all = workersOf(context.backend, it);
     const isClosed = (one: (typeof all)[number]) => one.state === "offline" || one.stage === "draining";
     const isOld = Date.parse(it.created_at) < Date.now() - 86_400_000;
     return {
@@ -117,9 +118,9 @@ export const platformPoolHandlers = {
     };
   },
   listPlatformWorkers: (context) =>
-    pageOf(workersOf(context.world, poolOf(context, context.path.id)), context.query),
+    pageOf(workersOf(context.backend, poolOf(context, context.path.id)), context.query),
   createPlatformWorker: (context) => {
-    const { world, path, body } = context;
+    const { backend, path, body } = context;
     const pool = poolOf(context, path.id);
     refuseWrong([
       ["/name", !isName(body.name), nameWrong],
@@ -130,10 +131,10 @@ export const platformPoolHandlers = {
       ],
       ["/node", body.node.length === 0 || body.node.length > 253, "must have 1 to 253 characters"],
     ]);
-    if (workersOf(world, pool).some((it) => it.name === body.name)) throw new Refusal("name-taken");
+    if (workersOf(backend, pool).some((it) => it.name === body.name)) throw new Refusal("name-taken");
     const worker = {
       ...body,
-      id: nextId<WorkerId>(world, "wrk"),
+      id: nextId<WorkerId>(backend, "wrk"),
       pool_id: pool.id,
       instance_id: null,
       stage: null,
@@ -146,14 +147,14 @@ export const platformPoolHandlers = {
       last_seen_at: null,
       created_at: now(),
     };
-    world.platform.workers.push(worker);
+    backend.platform.workers.push(worker);
     return new Reply({ ...worker, token: "awt_5f0c1d9be2a74e31b8c6420f7d95ae83" }, 201);
   },
   deletePlatformWorker: (context) => {
-    const { world, path } = context;
+    const { backend, path } = context;
     const worker = workerOf(context, path);
     if (worker.stage === null && worker.job_id) throw new Refusal("worker-busy");
-    drain(world, worker);
+    drain(backend, worker);
   },
   listPlatformPoolShares: (context) => {
     poolOf(context, context.path.id);
@@ -165,7 +166,7 @@ export const platformPoolHandlers = {
     return found && tagged(context, found);
   },
   putPlatformPoolShare: (context) => {
-    const { path, body, world } = context;
+    const { path, body, backend } = context;
     poolOf(context, path.id);
     const { weight = 100, guarantee = 0, limit, urgent = 1 } = body;
     refuseWrong([
@@ -181,15 +182,15 @@ export const platformPoolHandlers = {
     changing(context);
     const put = { tenant_id: path.tenant_id, share: body };
     const others = sharesOf(context, path.id).filter((it) => it.tenant_id !== path.tenant_id);
-    world.platform.shares.set(path.id, [...others, put]);
+    backend.platform.shares.set(path.id, [...others, put]);
     return tagged(context, put);
   },
   deletePlatformPoolShare: (context) => {
-    const { path, world } = context;
+    const { path, backend } = context;
     poolOf(context, path.id);
     const set = sharesOf(context, path.id);
     const others = set.filter((it) => it.tenant_id !== path.tenant_id);
     if (others.length === set.length) throw new Refusal("not-found");
-    world.platform.shares.set(path.id, others);
+    backend.platform.shares.set(path.id, others);
   },
 } satisfies Partial<Handlers>;

@@ -1,9 +1,9 @@
 import type { Dependency, Module, Report } from "../../src/api/generated/types";
+import type { Backend } from "../backend.ts";
 import { asAdmin } from "../match.ts";
 import { pageOf } from "../page.ts";
 import { daysAgo, hoursAgo, now } from "../times.ts";
 import type { Handlers } from "../types.ts";
-import type { World } from "../world.ts";
 
 const isSilent = (cluster: string) => cluster === "us-1";
 
@@ -20,7 +20,7 @@ const clusterOf = (cluster: string, i: number): Dependency => ({
     : null,
 });
 
-function stockReport(world: World): Report {
+function stockReport(backend: Backend): Report {
   return {
     module: "stock",
     state: "degraded",
@@ -32,35 +32,35 @@ function stockReport(world: World): Report {
     last_error: null,
     dependencies: [
       { name: "postgres", kind: "postgres", state: "ok", latency_ms: 2, last_error: null },
-      ...world.datacenters.map((it, i) => clusterOf(it.cluster, i)),
+      ...backend.datacenters.map((it, i) => clusterOf(it.cluster, i)),
     ],
     workers: [],
     queues: [{ name: "units", due: 3, lag_seconds: 12, last_error: null }],
   };
 }
 
-const moduleOf = (world: World): Module => ({
+const moduleOf = (backend: Backend): Module => ({
   name: "stock",
   state: "degraded",
   versions: ["0.14.2"],
   lag_seconds: 12,
   last_error: null,
-  replicas: [{ address: "10.42.3.18", state: "degraded", error: null, report: stockReport(world) }],
+  replicas: [{ address: "10.42.3.18", state: "degraded", error: null, report: stockReport(backend) }],
 });
 
 export const platformStateHandlers = {
   getPlatformHealth: (context) => {
     asAdmin(context);
-    return { state: "degraded", checked_at: now(), modules: [moduleOf(context.world)] };
+    return { state: "degraded", checked_at: now(), modules: [moduleOf(context.backend)] };
   },
   getPlatformIsolation: (context) => {
     asAdmin(context);
     const unitsIn = (name: string) =>
-      context.world.stock
+      context.backend.stock
         .filter((row) => row.datacenter.name === name)
         .reduce((sum, row) => sum + row.available + row.inactive + row.used, 0);
     return {
-      datacenters: context.world.datacenters
+      datacenters: context.backend.datacenters
         .map(({ name }) => ({ name, units: unitsIn(name) }))
         .filter(({ units }) => units > 0)
         .map(({ name, units }) => {
@@ -84,6 +84,6 @@ export const platformStateHandlers = {
   },
   listTenants: (context) => {
     asAdmin(context);
-    return pageOf(context.world.tenants, context.query);
+    return pageOf(context.backend.tenants, context.query);
   },
 } satisfies Partial<Handlers>;

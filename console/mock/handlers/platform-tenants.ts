@@ -9,15 +9,15 @@ import { type Context, Refusal, Reply } from "../types.ts";
 
 export function tenantOf(context: Context, id: TenantId) {
   asAdmin(context);
-  for (const one of [...context.world.tenants]) settle(context.world, one);
-  const tenant = context.world.tenants.find((it) => it.id === id);
+  for (const one of [...context.backend.tenants]) settle(context.backend, one);
+  const tenant = context.backend.tenants.find((it) => it.id === id);
   if (!tenant) throw new Refusal("not-found");
   return tenant;
 }
 
-function freeName({ world }: Context, name: string, own?: TenantId) {
+function freeName({ backend }: Context, name: string, own?: TenantId) {
   if (!name.trim() || name.length > 100) throw wrong("name", "must have 1 to 100 characters");
-  if (world.tenants.some((it) => it.id !== own && it.name.toLowerCase() === name.toLowerCase()))
+  if (backend.tenants.some((it) => it.id !== own && it.name.toLowerCase() === name.toLowerCase()))
     throw new Refusal("name-taken");
 }
 
@@ -59,11 +59,11 @@ const budget = (tenant_id: TenantId, terms: BudgetTerms) => ({ tenant_id, terms 
 export const platformTenantHandlers = {
   listTenants: (context) => {
     asAdmin(context);
-    const { world, query } = context;
-    for (const one of [...world.tenants]) settle(world, one);
+    const { backend, query } = context;
+    for (const one of [...backend.tenants]) settle(backend, one);
     const prefix = String(query.name_prefix ?? "").toLowerCase();
     return pageOf(
-      world.tenants.filter(
+      backend.tenants.filter(
         (it) => it.name.toLowerCase().startsWith(prefix) && (!query.state || it.state === query.state),
       ),
       query,
@@ -72,10 +72,10 @@ export const platformTenantHandlers = {
   getTenant: (context) => tagged(context, tenantOf(context, context.path.id)),
   createTenant: (context) => {
     asAdmin(context);
-    const { world, body } = context;
+    const { backend, body } = context;
     freeName(context, body.name);
     const tenant = {
-      id: nextId<TenantId>(world, "ten"),
+      id: nextId<TenantId>(backend, "ten"),
       name: body.name.trim(),
       state: "active" as const,
       stop_instances: false,
@@ -84,44 +84,44 @@ export const platformTenantHandlers = {
       created_at: now(),
       updated_at: now(),
     };
-    world.tenants.push(tenant);
-    world.members.set(tenant.id, []);
+    backend.tenants.push(tenant);
+    backend.members.set(tenant.id, []);
     return new Reply(tenant, 201);
   },
   updateTenant: (context) => {
-    const { world, body, path } = context;
+    const { backend, body, path } = context;
     const tenant = tenantOf(context, path.id);
     if (body.name) freeName(context, body.name, tenant.id);
     changing(context);
     if (body.name) tenant.name = body.name.trim();
-    if (body.state) takeBack(world, tenant);
+    if (body.state) takeBack(backend, tenant);
     if (body.state === "active") Object.assign(tenant, { state: "active", stop_instances: false, steps: [] });
-    if (body.state === "suspended") beginSuspension(world, tenant, body.stop_instances ?? false);
+    if (body.state === "suspended") beginSuspension(backend, tenant, body.stop_instances ?? false);
     tenant.updated_at = now();
     return tagged(context, tenant);
   },
   deleteTenant: (context) => {
-    const { world, path, query } = context;
+    const { backend, path, query } = context;
     const tenant = tenantOf(context, path.id);
     if (tenant.state === "active") throw new Refusal("tenant-active");
-    if (world.members.get(tenant.id)?.some((it) => it.role !== "owner"))
+    if (backend.members.get(tenant.id)?.some((it) => it.role !== "owner"))
       throw new Refusal("tenant-has-members");
-    return new Reply(deleteTenant(world, tenant, query.storage_grace_hours ?? 168), 202);
+    return new Reply(deleteTenant(backend, tenant, query.storage_grace_hours ?? 168), 202);
   },
   getTenantOperation: (context) => {
     asAdmin(context);
-    const { world, path } = context;
-    for (const one of [...world.tenants]) settle(world, one);
-    const deletion = world.platform.deletions.find((it) => it.operation.id === path.id);
+    const { backend, path } = context;
+    for (const one of [...backend.tenants]) settle(backend, one);
+    const deletion = backend.platform.deletions.find((it) => it.operation.id === path.id);
     if (!deletion) throw new Refusal("not-found");
     return deletion.operation;
   },
   addMember: (context) => {
-    const { world, path, body } = context;
+    const { backend, path, body } = context;
     tenantOf(context, path.id);
-    const user = world.accounts.find((it) => it.user.id === body.user_id)?.user;
+    const user = backend.accounts.find((it) => it.user.id === body.user_id)?.user;
     if (!user) throw wrong("user_id", "There is no such user.");
-    const members = world.members.get(path.id) ?? [];
+    const members = backend.members.get(path.id) ?? [];
     if (members.some((it) => it.user_id === user.id)) throw new Refusal("already-a-member");
     const member = {
       user_id: user.id,
@@ -131,48 +131,48 @@ export const platformTenantHandlers = {
       created_at: now(),
       updated_at: now(),
     };
-    world.members.set(path.id, [...members, member]);
+    backend.members.set(path.id, [...members, member]);
     return new Reply(member, 201);
   },
   listPlatformQuotas: (context) => {
     asAdmin(context);
-    return pageOf(listOf(context.world.platform.quotas, quota), context.query);
+    return pageOf(listOf(context.backend.platform.quotas, quota), context.query);
   },
-  getPlatformQuota: (context) => ifSet(context, context.world.platform.quotas, quota),
+  getPlatformQuota: (context) => ifSet(context, context.backend.platform.quotas, quota),
   putPlatformQuota: (context) => {
     const { tenant_id } = context.path;
-    put(context, context.world.platform.quotas, tenant_id, context.body);
-    if (context.world.tenants[0]?.id === tenant_id) context.world.limits = context.body;
+    put(context, context.backend.platform.quotas, tenant_id, context.body);
+    if (context.backend.tenants[0]?.id === tenant_id) context.backend.limits = context.body;
     return tagged(context, quota(tenant_id, context.body));
   },
   deletePlatformQuota: (context) => {
-    remove(context, context.world.platform.quotas, context.path.tenant_id);
+    remove(context, context.backend.platform.quotas, context.path.tenant_id);
   },
   listPlatformStorageQuotas: (context) => {
     asAdmin(context);
-    return pageOf(listOf(context.world.platform.storageQuotas, storageQuota), context.query);
+    return pageOf(listOf(context.backend.platform.storageQuotas, storageQuota), context.query);
   },
-  getPlatformStorageQuota: (context) => ifSet(context, context.world.platform.storageQuotas, storageQuota),
+  getPlatformStorageQuota: (context) => ifSet(context, context.backend.platform.storageQuotas, storageQuota),
   putPlatformStorageQuota: (context) => {
     const { tenant_id } = context.path;
-    put(context, context.world.platform.storageQuotas, tenant_id, context.body);
+    put(context, context.backend.platform.storageQuotas, tenant_id, context.body);
     return tagged(context, storageQuota(tenant_id, context.body));
   },
   deletePlatformStorageQuota: (context) => {
-    remove(context, context.world.platform.storageQuotas, context.path.tenant_id);
+    remove(context, context.backend.platform.storageQuotas, context.path.tenant_id);
   },
   listPlatformBudgets: (context) => {
     asAdmin(context);
-    return pageOf(listOf(context.world.platform.budgets, budget), context.query);
+    return pageOf(listOf(context.backend.platform.budgets, budget), context.query);
   },
-  getPlatformBudget: (context) => ifSet(context, context.world.platform.budgets, budget),
+  getPlatformBudget: (context) => ifSet(context, context.backend.platform.budgets, budget),
   putPlatformBudget: (context) => {
     const { tenant_id } = context.path;
     if (!/^\d+(\.\d{1,6})?$/.test(context.body.amount)) throw wrong("amount", "must be a decimal number");
-    put(context, context.world.platform.budgets, tenant_id, context.body);
+    put(context, context.backend.platform.budgets, tenant_id, context.body);
     return tagged(context, budget(tenant_id, context.body));
   },
   deletePlatformBudget: (context) => {
-    remove(context, context.world.platform.budgets, context.path.tenant_id);
+    remove(context, context.backend.platform.budgets, context.path.tenant_id);
   },
 } satisfies Partial<Handlers>;

@@ -1,9 +1,9 @@
 import type { JobUsageGroup, TenantId, UsageGroup } from "../../src/api/generated/types";
 import { asAdmin } from "../admin.ts";
+import type { Backend } from "../backend.ts";
 import { pageOf } from "../page.ts";
 import { specs } from "../studio-seed.ts";
 import type { Handlers } from "../types.ts";
-import type { World } from "../world.ts";
 
 const DAY = 86_400_000;
 
@@ -24,8 +24,8 @@ const weights = (from: number, to: number) =>
     return { day: day.toISOString().slice(0, 10), weight: (isQuiet ? 3 : 9) + ((day.getUTCDate() * 7) % 5) };
   });
 
-const runsOf = (world: World, id: TenantId) =>
-  world.instances.filter((kept) => kept.tenant_id === id && kept.it.state === "running").length;
+const runsOf = (backend: Backend, id: TenantId) =>
+  backend.instances.filter((kept) => kept.tenant_id === id && kept.it.state === "running").length;
 
 function shared(cents: number, parts: { name: string; weight: number }[]): UsageGroup[] {
   const whole = parts.reduce((sum, it) => sum + it.weight, 0);
@@ -55,8 +55,8 @@ const jobGroup = ({ group, amount, currency }: UsageGroup): JobUsageGroup => ({
 export const platformUsageHandlers = {
   listPlatformJobUsage: (context) => {
     asAdmin(context);
-    const { world, query } = context;
-    const spent = [...world.platform.spent]
+    const { backend, query } = context;
+    const spent = [...backend.platform.spent]
       .filter(([id, cents]) => cents > 0 && (!query.tenant_id || id === query.tenant_id))
       .map(([id, cents]) => ({ name: id as string, weight: cents }));
     const cents = jobsOf(spent.reduce((sum, it) => sum + it.weight, 0));
@@ -76,8 +76,8 @@ export const platformUsageHandlers = {
   },
   listPlatformUsage: (context) => {
     asAdmin(context);
-    const { world, query } = context;
-    const { spent } = world.platform;
+    const { backend, query } = context;
+    const { spent } = backend.platform;
     const to = query.to ? Date.parse(query.to) : Date.now();
     const from = query.from ? Date.parse(query.from) : to - 30 * DAY;
     const cents = query.tenant_id
@@ -101,7 +101,7 @@ export const platformUsageHandlers = {
         return pageOf(
           [...spent]
             .filter(([id, amount]) => amount > 0 && (!query.tenant_id || id === query.tenant_id))
-            .map(([id, amount]) => group(id, amount, runsOf(world, id))),
+            .map(([id, amount]) => group(id, amount, runsOf(backend, id))),
           query,
         );
     }

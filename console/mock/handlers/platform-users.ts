@@ -9,13 +9,13 @@ import { membershipsOf } from "./sessions.ts";
 
 function accountOf(context: Context, id: UserId) {
   asAdmin(context);
-  const account = context.world.accounts.find((it) => it.user.id === id);
+  const account = context.backend.accounts.find((it) => it.user.id === id);
   if (!account) throw new Refusal("not-found");
   return account;
 }
 
-function adminRemains({ world }: Context, id: UserId) {
-  if (!world.accounts.some(({ user }) => user.admin && !user.disabled && user.id !== id))
+function adminRemains({ backend }: Context, id: UserId) {
+  if (!backend.accounts.some(({ user }) => user.admin && !user.disabled && user.id !== id))
     throw new Refusal("last-administrator");
 }
 
@@ -23,16 +23,16 @@ const checkPassword = (password: string) => {
   if (password.length < 8) throw wrong("password", "must have at least 8 characters");
 };
 
-function endSessions({ world }: Context, id: UserId) {
-  world.sessions = world.sessions.filter((it) => it.user_id !== id);
+function endSessions({ backend }: Context, id: UserId) {
+  backend.sessions = backend.sessions.filter((it) => it.user_id !== id);
 }
 
 export const platformUserHandlers = {
   listUsers: (context) => {
     asAdmin(context);
-    const { world, query } = context;
+    const { backend, query } = context;
     const prefix = String(query.email_prefix ?? "").toLowerCase();
-    const users = world.accounts.map((it) => it.user).filter((it) => it.email.startsWith(prefix));
+    const users = backend.accounts.map((it) => it.user).filter((it) => it.email.startsWith(prefix));
     return pageOf(
       users.sort((a, b) => a.created_at.localeCompare(b.created_at)),
       query,
@@ -41,13 +41,13 @@ export const platformUserHandlers = {
   getUser: (context) => tagged(context, accountOf(context, context.path.id).user),
   createUser: (context) => {
     asAdmin(context);
-    const { world, body } = context;
+    const { backend, body } = context;
     const email = body.email.toLowerCase();
     if (!/^\S+@\S+\.\S+$/.test(email)) throw wrong("email", "This is not an e-mail address.");
     checkPassword(body.password);
-    if (world.accounts.some(({ user }) => user.email === email)) throw new Refusal("email-taken");
+    if (backend.accounts.some(({ user }) => user.email === email)) throw new Refusal("email-taken");
     const user = {
-      id: makeSortedId<UserId>("usr", now(), ++world.next),
+      id: makeSortedId<UserId>("usr", now(), ++backend.next),
       email,
       display_name: body.display_name || email.replace(/@.*/, ""),
       admin: body.admin ?? false,
@@ -55,7 +55,7 @@ export const platformUserHandlers = {
       created_at: now(),
       updated_at: now(),
     };
-    world.accounts.push({
+    backend.accounts.push({
       user,
       password: body.password,
       totp: null,
@@ -84,19 +84,19 @@ export const platformUserHandlers = {
     return tagged(context, user);
   },
   deleteUser: (context) => {
-    const { world, path } = context;
+    const { backend, path } = context;
     const { user } = accountOf(context, path.id);
     if (user.admin) adminRemains(context, user.id);
-    for (const members of world.members.values()) {
+    for (const members of backend.members.values()) {
       const owners = members.filter((it) => it.role === "owner");
       if (owners.length === 1 && owners[0]?.user_id === user.id) throw new Refusal("last-owner");
     }
-    for (const [id, members] of world.members)
-      world.members.set(
+    for (const [id, members] of backend.members)
+      backend.members.set(
         id,
         members.filter((it) => it.user_id !== user.id),
       );
-    world.accounts = world.accounts.filter((it) => it.user !== user);
+    backend.accounts = backend.accounts.filter((it) => it.user !== user);
     endSessions(context, user.id);
   },
   resetTotp: (context) => {
@@ -107,6 +107,6 @@ export const platformUserHandlers = {
   },
   listUserMemberships: (context) => {
     const { user } = accountOf(context, context.path.id);
-    return page(membershipsOf(context.world, user.id));
+    return page(membershipsOf(context.backend, user.id));
   },
 } satisfies Partial<Handlers>;

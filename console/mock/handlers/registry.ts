@@ -8,8 +8,8 @@ import { asMember } from "./as-member.ts";
 
 const MOST = 50;
 
-const own = ({ world, caller }: Context) =>
-  world.registryCredentials.filter((it) => it.tenant_id === caller.session.tenant_id);
+const own = ({ backend, caller }: Context) =>
+  backend.registryCredentials.filter((it) => it.tenant_id === caller.session.tenant_id);
 
 export const registryHandlers = {
   listRegistryCredentials: (context) =>
@@ -19,7 +19,7 @@ export const registryHandlers = {
     ),
   createRegistryCredential: (context) => {
     asMember(context);
-    const { world, body, caller } = context;
+    const { backend, body, caller } = context;
     const errors = [
       !body.name.trim() && { pointer: "/name", detail: "must be 1 to 100 characters" },
       !/^[a-z0-9.-]+(:\d+)?$/.test(body.registry) && {
@@ -37,7 +37,7 @@ export const registryHandlers = {
     if (own(context).length >= MOST)
       throw new Refusal("too-many-registry-credentials", { members: { limit: MOST } });
     const made: RegistryCredential = {
-      id: nextId(world, "rcred"),
+      id: nextId(backend, "rcred"),
       name: body.name,
       registry: body.registry,
       username: body.username,
@@ -45,13 +45,13 @@ export const registryHandlers = {
       created_by_key: null,
       created_at: now(),
     };
-    world.registryCredentials.unshift({ ...made, tenant_id: caller.session.tenant_id as never });
+    backend.registryCredentials.unshift({ ...made, tenant_id: caller.session.tenant_id as never });
     return new Reply(made, 201);
   },
   deleteRegistryCredential: (context) => {
     asMember(context);
     if (!own(context).some((it) => it.id === context.path.id)) throw new Refusal("not-found");
-    context.world.registryCredentials = context.world.registryCredentials.filter(
+    context.backend.registryCredentials = context.backend.registryCredentials.filter(
       (it) => it.id !== context.path.id,
     );
   },

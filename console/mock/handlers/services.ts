@@ -22,26 +22,26 @@ function refuseTemplate(template: ServiceTemplate | null | undefined) {
 }
 
 /** At most one version of a service is recommended. */
-function recommendOnly({ world }: Context, image: ServiceImage) {
+function recommendOnly({ backend }: Context, image: ServiceImage) {
   if (!image.enabled || image.deprecated) image.recommended = false;
   if (!image.recommended) return;
-  for (const other of world.services)
+  for (const other of backend.services)
     if (other !== image && other.service === image.service) other.recommended = false;
 }
 
 export const serviceHandlers = {
   listServices: (context) =>
     pageOf(
-      context.world.services
+      context.backend.services
         .filter((it) => it.enabled || context.caller.user.admin)
         .filter((it) => !context.query.service || it.service === context.query.service)
         .map((it) => shown(context, it)),
       context.query,
     ),
-  getService: (context) => withEtag(shown(context, found(context.world.services, context.path.id))),
+  getService: (context) => withEtag(shown(context, found(context.backend.services, context.path.id))),
   createService: (context) => {
     asAdmin(context);
-    const { world, body } = context;
+    const { backend, body } = context;
     refuseWrong([
       [
         "/service",
@@ -55,10 +55,10 @@ export const serviceHandlers = {
       ],
     ]);
     refuseTemplate(body.template);
-    if (world.services.some((it) => it.service === body.service && it.version === body.version))
+    if (backend.services.some((it) => it.service === body.service && it.version === body.version))
       throw new Refusal("service-version-exists");
     const image: ServiceImage = {
-      id: nextId(world, "img"),
+      id: nextId(backend, "img"),
       service: body.service,
       version: body.version,
       description: body.description ?? "",
@@ -72,15 +72,15 @@ export const serviceHandlers = {
       created_at: now(),
       updated_at: now(),
     };
-    world.services.push(image);
-    world.services.sort((a, b) => a.service.localeCompare(b.service) || a.version.localeCompare(b.version));
+    backend.services.push(image);
+    backend.services.sort((a, b) => a.service.localeCompare(b.service) || a.version.localeCompare(b.version));
     recommendOnly(context, image);
     return withEtag(image, 201);
   },
   updateService: (context) => {
     asAdmin(context);
-    const { world, path, body } = context;
-    const image = found(world.services, path.id);
+    const { backend, path, body } = context;
+    const image = found(backend.services, path.id);
     checkMatch(context, image);
     refuseTemplate(body.template);
     patch(image, body);
@@ -89,6 +89,6 @@ export const serviceHandlers = {
   },
   deleteService: (context) => {
     asAdmin(context);
-    context.world.services = context.world.services.filter((it) => it.id !== context.path.id);
+    context.backend.services = context.backend.services.filter((it) => it.id !== context.path.id);
   },
 } satisfies Partial<Handlers>;

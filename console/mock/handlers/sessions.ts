@@ -1,29 +1,29 @@
 import type { Credentials, Role, SessionTokens, TenantId } from "../../src/api/generated/types";
+import type { Account, Backend } from "../backend.ts";
 import { nextId } from "../ids.ts";
 import { page } from "../page.ts";
 import { daysAgo, now } from "../times.ts";
 import type { Handlers } from "../types.ts";
 import { type Context, Refusal, Reply } from "../types.ts";
-import type { Account, World } from "../world.ts";
 
 export const SESSION_COOKIE = "__Host-atelier_session";
 
-export const roleIn = (world: World, tenant: TenantId | null, user: string): Role | null =>
-  (tenant && world.members.get(tenant)?.find((it) => it.user_id === user)?.role) || null;
+export const roleIn = (backend: Backend, tenant: TenantId | null, user: string): Role | null =>
+  (tenant && backend.members.get(tenant)?.find((it) => it.user_id === user)?.role) || null;
 
-export const membershipsOf = (world: World, user: string) =>
-  world.tenants.flatMap(({ id, name, state }) => {
-    const role = roleIn(world, id, user);
+export const membershipsOf = (backend: Backend, user: string) =>
+  backend.tenants.flatMap(({ id, name, state }) => {
+    const role = roleIn(backend, id, user);
     return role ? [{ tenant: { id, name }, state, role }] : [];
   });
 
-function open({ world, request }: Context, account: Account, wanted: TenantId | null | undefined) {
-  const first = membershipsOf(world, account.user.id).find((it) => it.state === "active");
+function open({ backend, request }: Context, account: Account, wanted: TenantId | null | undefined) {
+  const first = membershipsOf(backend, account.user.id).find((it) => it.state === "active");
   const tenant = wanted ?? first?.tenant.id ?? null;
-  if (wanted && !roleIn(world, wanted, account.user.id)) throw new Refusal("not-a-member");
+  if (wanted && !roleIn(backend, wanted, account.user.id)) throw new Refusal("not-a-member");
   const secret = crypto.randomUUID();
-  world.sessions.push({
-    id: nextId(world, "ses"),
+  backend.sessions.push({
+    id: nextId(backend, "ses"),
     user_id: account.user.id,
     secret,
     current: false,
@@ -36,7 +36,7 @@ function open({ world, request }: Context, account: Account, wanted: TenantId | 
     expires_at: daysAgo(-30),
   });
   account.failures = 0;
-  const known = world.tenants.find((it) => it.id === tenant);
+  const known = backend.tenants.find((it) => it.id === tenant);
   const tokens: SessionTokens = {
     access_token: null,
     token_type: "Bearer",
@@ -45,7 +45,7 @@ function open({ world, request }: Context, account: Account, wanted: TenantId | 
     session_expires_at: daysAgo(-30),
     user: account.user,
     tenant: known ? { id: known.id, name: known.name } : null,
-    role: roleIn(world, tenant, account.user.id),
+    role: roleIn(backend, tenant, account.user.id),
   };
   return new Reply(tokens, 200, {
     "set-cookie": `${SESSION_COOKIE}=${secret}; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age=2592000`,
@@ -72,13 +72,13 @@ function proved(account: Account | undefined, body: Credentials): asserts accoun
 
 export const sessions = {
   createSession: (context) => {
-    const { world, body } = context;
-    const account = world.accounts.find((it) => it.user.email === body.email.toLowerCase());
+    const { backend, body } = context;
+    const account = backend.accounts.find((it) => it.user.email === body.email.toLowerCase());
     proved(account, body);
     return open(context, account, body.tenant_id);
   },
   createPasskeySession: (context) => {
-    const account = context.world.accounts.find((it) => it.passkeys.length > 0);
+    const account = context.backend.accounts.find((it) => it.passkeys.length > 0);
     if (!account) throw new Refusal("passkey-refused");
     return open(context, account, context.body.tenant_id);
   },
@@ -86,27 +86,27 @@ export const sessions = {
     public_key: { challenge: "AAECAwQFBgcICQoLDA0ODw", userVerification: "preferred", timeout: 60_000 },
     expires_at: daysAgo(-0.003),
   }),
-  listSignInProviders: ({ world }) => ({ items: world.providers }),
-  listSessions: ({ world, caller }) =>
+  listSignInProviders: ({ backend }) => ({ items: backend.providers }),
+  listSessions: ({ backend, caller }) =>
     page(
-      world.sessions
+      backend.sessions
         .filter((it) => it.user_id === caller.user.id)
         .map(({ user_id: _, secret: __, ...it }) => ({ ...it, current: it.id === caller.session.id })),
     ),
-  updateSession: ({ world, caller, body }) => {
-    const membership = membershipsOf(world, caller.user.id).find((it) => it.tenant.id === body.tenant_id);
+  updateSession: ({ backend, caller, body }) => {
+    const membership = membershipsOf(backend, caller.user.id).find((it) => it.tenant.id === body.tenant_id);
     if (!membership) throw new Refusal("not-a-member");
     if (membership.state !== "active") throw new Refusal("tenant-suspended");
     caller.session.tenant_id = body.tenant_id;
     return { tenant: membership.tenant, role: membership.role };
   },
-  endSession: ({ world, caller }) => {
-    world.sessions = world.sessions.filter((it) => it.id !== caller.session.id);
+  endSession: ({ backend, caller }) => {
+    backend.sessions = backend.sessions.filter((it) => it.id !== caller.session.id);
     return new Reply<void>(undefined, 204, {
       "set-cookie": `${SESSION_COOKIE}=; Path=/; Secure; HttpOnly; Max-Age=0`,
     });
   },
-  endSessionById: ({ world, path }) => {
-    world.sessions = world.sessions.filter((it) => it.id !== path.id);
+  endSessionById: ({ backend, path }) => {
+    backend.sessions = backend.sessions.filter((it) => it.id !== path.id);
   },
 } satisfies Partial<Handlers>;

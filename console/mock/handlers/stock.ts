@@ -13,9 +13,9 @@ type Changing = Context & { body: StockChange };
 const is = (thing: { id: string; name: string }, reference: string) =>
   thing.id === reference || thing.name === reference;
 
-function target({ world, body }: Changing) {
-  const spec = world.specs.find((it) => is(it, body.gpu_spec));
-  const place = world.datacenters.find((it) => is(it, body.datacenter));
+function target({ backend, body }: Changing) {
+  const spec = backend.specs.find((it) => is(it, body.gpu_spec));
+  const place = backend.datacenters.find((it) => is(it, body.datacenter));
   const errors = [
     ...(spec ? [] : [{ pointer: "/gpu_spec", detail: "is not the name or id of a GPU specification" }]),
     ...(place ? [] : [{ pointer: "/datacenter", detail: "is not the name or id of a datacenter" }]),
@@ -27,8 +27,8 @@ function target({ world, body }: Changing) {
   return { spec, place };
 }
 
-const rowOf = ({ world }: Context, { spec, place }: ReturnType<typeof target>): StockRow | undefined =>
-  world.stock.find((it) => it.gpu_spec.id === spec.id && it.datacenter.id === place.id);
+const rowOf = ({ backend }: Context, { spec, place }: ReturnType<typeof target>): StockRow | undefined =>
+  backend.stock.find((it) => it.gpu_spec.id === spec.id && it.datacenter.id === place.id);
 
 function newRow(context: Context, { spec, place }: ReturnType<typeof target>): StockRow {
   const row: StockRow = {
@@ -44,7 +44,7 @@ function newRow(context: Context, { spec, place }: ReturnType<typeof target>): S
     price_per_hour: spec.price_per_hour,
     currency: spec.currency,
   };
-  context.world.stock.push(row);
+  context.backend.stock.push(row);
   return row;
 }
 
@@ -56,8 +56,8 @@ function addStock(context: Changing): Reply<Operation> {
   if (found.place.state === "draining")
     throw new Refusal("datacenter-draining", { detail: "A draining datacenter takes no new stock." });
   const row = rowOf(context, found) ?? newRow(context, found);
-  const operation = record(context.world, "add_stock", row, context.body);
-  add(context.world, row, operation, context.body.count);
+  const operation = record(context.backend, "add_stock", row, context.body);
+  add(context.backend, row, operation, context.body.count);
   return new Reply(operation, 202, { location: `/v1/stock-operations/${operation.id}` });
 }
 
@@ -72,17 +72,17 @@ function removeStock(context: Changing): Reply<Operation> {
       detail: `${free} units of ${found.spec.name} in ${found.place.name} are free.`,
       members: { free },
     });
-  const operation = record(context.world, "remove_stock", row, context.body);
+  const operation = record(context.backend, "remove_stock", row, context.body);
   remove(row, operation, count);
   return new Reply(operation, 202, { location: `/v1/stock-operations/${operation.id}` });
 }
 
 function removeStockUnit(context: Context & { path: { id: UnitId } }): Reply<Operation> {
   asAdmin(context);
-  const { world } = context;
-  settleUnits(world);
-  const unit = world.units.find((it) => it.id === context.path.id);
-  const row = world.stock.find(
+  const { backend } = context;
+  settleUnits(backend);
+  const unit = backend.units.find((it) => it.id === context.path.id);
+  const row = backend.stock.find(
     (it) => it.gpu_spec.id === unit?.gpu_spec.id && it.datacenter.id === unit.datacenter.id,
   );
   if (!unit || !row) throw new Refusal("not-found");
@@ -91,13 +91,13 @@ function removeStockUnit(context: Context & { path: { id: UnitId } }): Reply<Ope
       detail: `The instance ${unit.holder.instance_id} holds this unit.`,
       members: { instance_id: unit.holder.instance_id },
     });
-  const operation = removeUnit(world, row, unit);
+  const operation = removeUnit(backend, row, unit);
   return new Reply(operation, 202, { location: `/v1/stock-operations/${operation.id}` });
 }
 
 export const stockHandlers = {
-  listStock: ({ world, query }) => {
-    const rows = world.stock
+  listStock: ({ backend, query }) => {
+    const rows = backend.stock
       .filter((it) => it.total > 0 || it.available > 0)
       .filter((it) => it.gpu_spec.name.startsWith(query.spec_name ?? ""))
       .filter((it) => !query.datacenter || is(it.datacenter, query.datacenter))
@@ -115,18 +115,18 @@ export const stockHandlers = {
   removeStock,
   listStockOperations: (context) => {
     asAdmin(context);
-    return pageOf(context.world.stockOperations, context.query);
+    return pageOf(context.backend.stockOperations, context.query);
   },
   getStockOperation: (context) => {
     asAdmin(context);
-    const found = context.world.stockOperations.find((it) => it.id === context.path.id);
+    const found = context.backend.stockOperations.find((it) => it.id === context.path.id);
     if (!found) throw new Refusal("not-found");
     return found;
   },
   getStockCapacity: (context) => {
     asAdmin(context);
-    const { world, query } = context;
-    const rows = world.stock
+    const { backend, query } = context;
+    const rows = backend.stock
       .filter((it) => !query.gpu_spec || is(it.gpu_spec, query.gpu_spec))
       .filter((it) => !query.datacenter || is(it.datacenter, query.datacenter));
     const step = query.step ?? "hour";
@@ -136,14 +136,14 @@ export const stockHandlers = {
   },
   listStockRepairs: (context) => {
     asAdmin(context);
-    settleUnits(context.world);
-    return pageOf(context.world.repairs, context.query);
+    settleUnits(context.backend);
+    return pageOf(context.backend.repairs, context.query);
   },
   listStockUnits: (context) => {
     asAdmin(context);
-    const { world, query } = context;
-    settleUnits(world);
-    const units = world.units
+    const { backend, query } = context;
+    settleUnits(backend);
+    const units = backend.units
       .filter((it) => !query.gpu_spec || is(it.gpu_spec, query.gpu_spec))
       .filter((it) => !query.datacenter || is(it.datacenter, query.datacenter))
       .filter((it) => !query.state || it.state === query.state)
@@ -158,8 +158,8 @@ export const stockHandlers = {
   removeStockUnit,
   getStockUnit: (context) => {
     asAdmin(context);
-    settleUnits(context.world);
-    const found = context.world.units.find((it) => it.id === context.path.id);
+    settleUnits(context.backend);
+    const found = context.backend.units.find((it) => it.id === context.path.id);
     if (!found) throw new Refusal("not-found");
     return found;
   },

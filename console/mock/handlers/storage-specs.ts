@@ -8,17 +8,17 @@ import { Refusal } from "../types.ts";
 import { found, isName, nameWrong, refuseWrong } from "./checks.ts";
 
 export const storageSpecHandlers = {
-  listStorageSpecs: ({ world, query }) =>
+  listStorageSpecs: ({ backend, query }) =>
     pageOf(
-      world.storageSpecs
+      backend.storageSpecs
         .filter((it) => !query.state || it.state === query.state)
         .filter((it) => !query.kind || it.kind === query.kind),
       query,
     ),
-  getStorageSpec: ({ world, path }) => withEtag(found(world.storageSpecs, path.id)),
+  getStorageSpec: ({ backend, path }) => withEtag(found(backend.storageSpecs, path.id)),
   createStorageSpec: (context) => {
     asAdmin(context);
-    const { world, body } = context;
+    const { backend, body } = context;
     const { size_gib, ...rest } = body;
     const min = size_gib ?? body.min_size_gib ?? 0;
     const max = size_gib ?? body.max_size_gib ?? 0;
@@ -27,10 +27,10 @@ export const storageSpecHandlers = {
       ["/min_size_gib", min < 1 || min > max || max > 65_536, "sizes must be 1 ≤ smallest ≤ largest ≤ 65536"],
       ["/storage_class", Boolean(body.storage_class) && body.kind === "bucket", "is for volumes only"],
     ]);
-    if (world.storageSpecs.some((it) => it.name === body.name)) throw new Refusal("name-taken");
+    if (backend.storageSpecs.some((it) => it.name === body.name)) throw new Refusal("name-taken");
     const spec: StorageSpec = {
       ...rest,
-      id: nextId(world, "sspec"),
+      id: nextId(backend, "sspec"),
       min_size_gib: min,
       max_size_gib: max,
       storage_class: body.storage_class ?? null,
@@ -39,13 +39,13 @@ export const storageSpecHandlers = {
       created_at: now(),
       updated_at: now(),
     };
-    world.storageSpecs.push(spec);
+    backend.storageSpecs.push(spec);
     return withEtag(spec, 201);
   },
   updateStorageSpec: (context) => {
     asAdmin(context);
-    const { world, path, body } = context;
-    const spec = found(world.storageSpecs, path.id);
+    const { backend, path, body } = context;
+    const spec = found(backend.storageSpecs, path.id);
     checkMatch(context, spec);
     refuseWrong([
       [
@@ -59,11 +59,11 @@ export const storageSpecHandlers = {
   },
   deleteStorageSpec: (context) => {
     asAdmin(context);
-    const { world, path } = context;
-    if (world.storages.some((it) => it.storage_spec.id === path.id))
+    const { backend, path } = context;
+    if (backend.storages.some((it) => it.storage_spec.id === path.id))
       throw new Refusal("storage-spec-in-use", {
         detail: "A storage specification can be deleted when no storage uses it.",
       });
-    world.storageSpecs = world.storageSpecs.filter((it) => it.id !== path.id);
+    backend.storageSpecs = backend.storageSpecs.filter((it) => it.id !== path.id);
   },
 } satisfies Partial<Handlers>;

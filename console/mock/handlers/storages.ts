@@ -1,15 +1,15 @@
 import type { NewStorage, Storage } from "../../src/api/generated/types";
+import type { StudioStorage } from "../backend.ts";
 import { nextId } from "../ids.ts";
 import { pageOf, several, sortedPage } from "../page.ts";
 import { create, grow, remove } from "../storage-drive.ts";
 import { now } from "../times.ts";
 import type { Handlers } from "../types.ts";
 import { type Context, Refusal, Reply } from "../types.ts";
-import type { StudioStorage } from "../world.ts";
 import { asMember } from "./as-member.ts";
 
-const own = ({ world, caller }: Context) =>
-  world.storages.filter((it) => it.tenant_id === caller.session.tenant_id);
+const own = ({ backend, caller }: Context) =>
+  backend.storages.filter((it) => it.tenant_id === caller.session.tenant_id);
 
 export function storageOf(context: Context, id: string): StudioStorage {
   const storage = own(context).find((it) => it.id === id);
@@ -49,7 +49,7 @@ const etag = (it: Storage) => ({ etag: `"${Date.parse(it.updated_at)}"` });
 
 function checkQuota(context: Context, added: { storages: number; gib: number }) {
   const has = used(context);
-  const limits = context.world.storageLimits;
+  const limits = context.backend.storageLimits;
   for (const [quota, name] of [
     ["storages", "storages"],
     ["storage_gib", "gib"],
@@ -65,11 +65,11 @@ const isTaken = (context: Context, name: string, but?: StudioStorage) =>
 
 /** `at` is the pointer to what is ordered in the body. */
 export function makeStorage(context: Context, order: NewStorage, at = "") {
-  const { world, caller } = context;
+  const { backend, caller } = context;
   const wrong = (name: string, detail: string) =>
     new Refusal("invalid-field", { errors: [{ pointer: `${at}${name}`, detail }] });
   const tenant_id = caller.session.tenant_id;
-  const spec = world.storageSpecs.find(
+  const spec = backend.storageSpecs.find(
     (it) => it.id === order.storage_spec || it.name === order.storage_spec,
   );
   if (!spec || !tenant_id) throw wrong("/storage_spec", "There is no such specification.");
@@ -80,7 +80,7 @@ export function makeStorage(context: Context, order: NewStorage, at = "") {
   if (
     spec.kind === "volume" &&
     order.datacenter &&
-    !world.datacenters.some((it) => it.name === order.datacenter)
+    !backend.datacenters.some((it) => it.name === order.datacenter)
   )
     throw wrong("/datacenter", "Volumes cannot be created in this datacenter.");
   if (isTaken(context, order.name))
@@ -88,7 +88,7 @@ export function makeStorage(context: Context, order: NewStorage, at = "") {
       ? new Refusal("invalid-field", { errors: [{ pointer: at, detail: "Another storage has this name." }] })
       : new Refusal("name-taken");
   checkQuota(context, { storages: 1, gib: size_gib });
-  const id = nextId<Storage["id"]>(world, "stor");
+  const id = nextId<Storage["id"]>(backend, "stor");
   const storage: StudioStorage = {
     tenant_id,
     id,
@@ -100,17 +100,17 @@ export function makeStorage(context: Context, order: NewStorage, at = "") {
     state: "pending",
     reason: null,
     message: null,
-    datacenter: spec.kind === "volume" ? (order.datacenter ?? world.datacenters[0]?.name ?? null) : null,
+    datacenter: spec.kind === "volume" ? (order.datacenter ?? backend.datacenters[0]?.name ?? null) : null,
     bucket: null,
     attachments: [],
-    operation_id: nextId<Storage["operation_id"]>(world, "op"),
+    operation_id: nextId<Storage["operation_id"]>(backend, "op"),
     price_per_gib_month: spec.price_per_gib_month,
     currency: spec.currency,
     created_at: now(),
     updated_at: now(),
   };
-  world.storages.unshift(storage);
-  create(world, storage);
+  backend.storages.unshift(storage);
+  create(backend, storage);
   return storage;
 }
 
@@ -130,7 +130,7 @@ export const storageHandlers = {
   },
   updateStorage: (context) => {
     asMember(context);
-    const { world, body, request } = context;
+    const { backend, body, request } = context;
     const storage = storageOf(context, context.path.id);
     const wanted = request.headers.get("if-match");
     if (wanted !== "*" && wanted !== etag(storage).etag) throw new Refusal("changed-meanwhile");
@@ -144,7 +144,7 @@ export const storageHandlers = {
           errors: [{ pointer: "/size_gib", detail: "Must be at least the current size." }],
         });
       checkQuota(context, { storages: 0, gib: body.size_gib - storage.size_gib });
-      grow(world, storage, body.size_gib);
+      grow(backend, storage, body.size_gib);
     }
     if (body.name) Object.assign(storage, { name: body.name, updated_at: now() });
     return new Reply(shown(storage), body.size_gib ? 202 : 200, etag(storage));
@@ -156,13 +156,13 @@ export const storageHandlers = {
       throw new Refusal("storage-in-use", {
         members: { instance_ids: storage.attachments.map((it) => it.instance_id) },
       });
-    if (storage.state !== "deleting") remove(context.world, storage);
+    if (storage.state !== "deleting") remove(context.backend, storage);
     return new Reply(shown(storage), 202);
   },
-  getStorageQuota: (context) => ({ limits: context.world.storageLimits, used: used(context) }),
+  getStorageQuota: (context) => ({ limits: context.backend.storageLimits, used: used(context) }),
   listStorageOperations: (context) => {
-    const { world, caller, query } = context;
-    const found = world.storageOperations.filter(
+    const { backend, caller, query } = context;
+    const found = backend.storageOperations.filter(
       (it) =>
         it.tenant_id === caller.session.tenant_id && (!query.storage_id || it.target === query.storage_id),
     );
@@ -171,8 +171,8 @@ export const storageHandlers = {
       query,
     );
   },
-  getStorageOperation: ({ world, caller, path }) => {
-    const found = world.storageOperations.find(
+  getStorageOperation: ({ backend, caller, path }) => {
+    const found = backend.storageOperations.find(
       (it) => it.id === path.id && it.tenant_id === caller.session.tenant_id,
     );
     if (!found) throw new Refusal("not-found");

@@ -11,7 +11,7 @@ const DAY = 86_400_000;
 export const uploadHandlers = {
   createUpload: (context) => {
     asMember(context);
-    const { world, body, caller } = context;
+    const { backend, body, caller } = context;
     const errors: { pointer: string; detail: string }[] = [];
     if (!["image/png", "image/jpeg"].includes(body.content_type))
       errors.push({ pointer: "/content_type", detail: "must be image/png or image/jpeg" });
@@ -23,7 +23,7 @@ export const uploadHandlers = {
     const { tenant_id } = caller.session;
     if (!tenant_id) throw new Refusal("forbidden");
     const upload: Upload = {
-      id: nextId<Upload["id"]>(world, "upl"),
+      id: nextId<Upload["id"]>(backend, "upl"),
       name: body.name,
       content_type: body.content_type,
       bytes: body.bytes,
@@ -32,11 +32,11 @@ export const uploadHandlers = {
       expires_at: new Date(Date.now() + DAY).toISOString(),
       created_at: now(),
     };
-    world.uploads.push({ ...upload, tenant_id });
+    backend.uploads.push({ ...upload, tenant_id });
     return new Reply({ ...upload, put_url: `/mock/objects/${upload.id}` }, 201);
   },
-  getUpload: ({ world, caller, path }) => {
-    const found = world.uploads.find((it) => it.id === path.id);
+  getUpload: ({ backend, caller, path }) => {
+    const found = backend.uploads.find((it) => it.id === path.id);
     if (!found || found.tenant_id !== caller.session.tenant_id) throw new Refusal("not-found");
     const { tenant_id: _, ...upload } = found;
     return upload;

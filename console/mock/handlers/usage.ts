@@ -17,17 +17,17 @@ function windowOf(query: { from?: string; to?: string }) {
 }
 
 export const usageHandlers = {
-  listUsage: ({ world, caller, query }) => {
+  listUsage: ({ backend, caller, query }) => {
     const by = query.group_by ?? "instance";
-    return pageOf(usageOf(world, caller.session.tenant_id, { ...windowOf(query), by }), query);
+    return pageOf(usageOf(backend, caller.session.tenant_id, { ...windowOf(query), by }), query);
   },
-  listJobUsage: ({ world, caller, query }) => {
+  listJobUsage: ({ backend, caller, query }) => {
     const by = query.group_by ?? "day";
-    return pageOf(jobUsageOf(world, caller.session.tenant_id, { ...windowOf(query), by }), query);
+    return pageOf(jobUsageOf(backend, caller.session.tenant_id, { ...windowOf(query), by }), query);
   },
-  getBudget: ({ world, caller }) => {
+  getBudget: ({ backend, caller }) => {
     const { tenant_id } = caller.session;
-    if (!world.budget || !tenant_id || world.tenants[0]?.id !== tenant_id) return undefined;
-    return budgetOf(world, tenant_id, world.budget);
+    if (!backend.budget || !tenant_id || backend.tenants[0]?.id !== tenant_id) return undefined;
+    return budgetOf(backend, tenant_id, backend.budget);
   },
 } satisfies Partial<Handlers>;

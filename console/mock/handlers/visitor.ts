@@ -1,7 +1,7 @@
 import type { Offer, Room, StockRow } from "../../src/api/generated/types";
+import type { Backend } from "../backend.ts";
 import { pageOf } from "../page.ts";
 import type { Handlers } from "../types.ts";
-import type { World } from "../world.ts";
 
 /** From this number of available units on there are many. */
 const MANY = 5;
@@ -11,7 +11,7 @@ function roomOf({ datacenter_state, available }: StockRow): Room {
   return available >= MANY ? "many" : "few";
 }
 
-const offersOf = ({ specs, stock }: World): Offer[] =>
+const offersOf = ({ specs, stock }: Backend): Offer[] =>
   specs
     .filter((spec) => spec.state === "active")
     .toSorted((a, b) => a.name.localeCompare(b.name))
@@ -32,10 +32,10 @@ const offersOf = ({ specs, stock }: World): Offer[] =>
     }));
 
 export const visitorHandlers = {
-  listOffers: ({ world, query }) => pageOf(offersOf(world), query),
-  listStorageOffers: ({ world, query }) =>
+  listOffers: ({ backend, query }) => pageOf(offersOf(backend), query),
+  listStorageOffers: ({ backend, query }) =>
     pageOf(
-      world.storageSpecs
+      backend.storageSpecs
         .filter((it) => it.state === "active")
         .map(({ name, kind, min_size_gib, max_size_gib, price_per_gib_month, currency }) => ({
           name,

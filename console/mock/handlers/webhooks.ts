@@ -1,10 +1,10 @@
 import type { Webhook, WebhookDelivery } from "../../src/api/generated/types";
+import type { Backend } from "../backend.ts";
 import { makeSortedId } from "../ids.ts";
 import { pageOf } from "../page.ts";
 import { now } from "../times.ts";
 import type { Handlers } from "../types.ts";
 import { type Context, Refusal, Reply } from "../types.ts";
-import type { World } from "../world.ts";
 import { roleIn } from "./sessions.ts";
 
 const MOST = 16;
@@ -15,13 +15,13 @@ const OVERLAP = 24 * 3_600_000;
 const least = { viewer: 0, member: 1, owner: 2 };
 
 /** Throws for those whose role is less. */
-export function needsRole({ world, caller }: Context, role: "member" | "owner") {
-  const own = roleIn(world, caller.session.tenant_id, caller.user.id);
+export function needsRole({ backend, caller }: Context, role: "member" | "owner") {
+  const own = roleIn(backend, caller.session.tenant_id, caller.user.id);
   if (!own || least[own] < least[role]) throw new Refusal("forbidden");
 }
 
-const own = ({ world, caller }: Context) =>
-  world.webhooks.filter((it) => it.tenant_id === caller.session.tenant_id);
+const own = ({ backend, caller }: Context) =>
+  backend.webhooks.filter((it) => it.tenant_id === caller.session.tenant_id);
 
 function find(context: Context, id: string) {
   const found = own(context).find((it) => it.id === id);
@@ -29,7 +29,7 @@ function find(context: Context, id: string) {
   return found;
 }
 
-const shown = ({ tenant_id: _, ...it }: World["webhooks"][number]): Webhook => it;
+const shown = ({ tenant_id: _, ...it }: Backend["webhooks"][number]): Webhook => it;
 
 /** Grows with each change: the ETag. */
 const tagOf = (it: Webhook) => `"${JSON.stringify([it.url, it.events, it.enabled]).length}-${it.created_by}"`;
@@ -51,8 +51,8 @@ function check(text: string | null | undefined) {
 }
 
 /** The endpoint answers, as its host does. */
-function answer(world: World, webhook: Webhook, delivery: WebhookDelivery) {
-  const status = world.endpoints[new URL(webhook.url).hostname] ?? 204;
+function answer(backend: Backend, webhook: Webhook, delivery: WebhookDelivery) {
+  const status = backend.endpoints[new URL(webhook.url).hostname] ?? 204;
   const isAccepted = status < 300;
   delivery.attempts.push({
     at: delivery.created_at,
@@ -77,14 +77,14 @@ export const webhookHandlers = {
     return new Reply(shown(it), 200, { etag: tagOf(it) });
   },
   createWebhook: (context) => {
-    const { world, caller, body } = context;
+    const { backend, caller, body } = context;
     needsRole(context, "member");
     check(body.url);
     const { tenant_id } = caller.session;
     if (!tenant_id) throw new Refusal("forbidden");
     if (own(context).length >= MOST) throw new Refusal("too-many-webhooks", { members: { limit: MOST } });
     const it: Webhook = {
-      id: makeSortedId("whk", now(), ++world.next),
+      id: makeSortedId("whk", now(), ++backend.next),
       url: body.url,
       events: body.events ?? [],
       enabled: true,
@@ -96,8 +96,8 @@ export const webhookHandlers = {
       created_by_key: null,
       created_at: now(),
     };
-    world.webhooks.push({ ...it, tenant_id });
-    return new Reply({ ...it, secret: secretOf(world.next) }, 201, { etag: tagOf(it) });
+    backend.webhooks.push({ ...it, tenant_id });
+    return new Reply({ ...it, secret: secretOf(backend.next) }, 201, { etag: tagOf(it) });
   },
   updateWebhook: (context) => {
     const { caller, body, request } = context;
@@ -115,18 +115,18 @@ export const webhookHandlers = {
     return new Reply(shown(it), 200, { etag: tagOf(it) });
   },
   deleteWebhook: (context) => {
-    const { world, path } = context;
+    const { backend, path } = context;
     needsRole(context, "member");
     find(context, path.id);
-    world.webhooks = world.webhooks.filter((it) => it.id !== path.id);
-    world.deliveries = world.deliveries.filter((it) => it.webhook_id !== path.id);
+    backend.webhooks = backend.webhooks.filter((it) => it.id !== path.id);
+    backend.deliveries = backend.deliveries.filter((it) => it.webhook_id !== path.id);
   },
   rotateWebhookSecret: (context) => {
-    const { world, path } = context;
+    const { backend, path } = context;
     needsRole(context, "member");
     const it = find(context, path.id);
     it.previous_secret_until = new Date(Date.now() + OVERLAP).toISOString();
-    return { ...shown(it), secret: secretOf(++world.next) };
+    return { ...shown(it), secret: secretOf(++backend.next) };
   },
   takeOverWebhook: (context) => {
     const { caller, path } = context;
@@ -137,10 +137,10 @@ export const webhookHandlers = {
     return shown(it);
   },
   testWebhook: (context) => {
-    const { world, path } = context;
+    const { backend, path } = context;
     needsRole(context, "member");
     const webhook = find(context, path.id);
-    const id = makeSortedId<WebhookDelivery["id"]>("dlv", now(), ++world.next);
+    const id = makeSortedId<WebhookDelivery["id"]>("dlv", now(), ++backend.next);
     const delivery: WebhookDelivery = {
       id,
       webhook_id: webhook.id,
@@ -152,15 +152,15 @@ export const webhookHandlers = {
       created_at: now(),
       ended_at: null,
     };
-    world.deliveries.unshift(delivery);
-    setTimeout(() => answer(world, webhook, delivery), ANSWERS_IN);
+    backend.deliveries.unshift(delivery);
+    setTimeout(() => answer(backend, webhook, delivery), ANSWERS_IN);
     return new Reply(delivery, 202);
   },
   listWebhookDeliveries: (context) => {
-    const { world, path, query } = context;
+    const { backend, path, query } = context;
     find(context, path.id);
     return pageOf(
-      world.deliveries.filter(
+      backend.deliveries.filter(
         (it) => it.webhook_id === path.id && (!query.state || it.state === query.state),
       ),
       query,

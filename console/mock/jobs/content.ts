@@ -1,15 +1,15 @@
+import type { Backend } from "../backend.ts";
 import type { Caller, MockReply } from "../http.ts";
 import { pngOf } from "../png.ts";
 import { Refusal } from "../types.ts";
-import type { World } from "../world.ts";
+import { sizeOf, textOf } from "./data.ts";
 import { resultText } from "./training.ts";
-import { sizeOf, textOf } from "./world.ts";
 
 const painted = new Map<string, Promise<Uint8Array>>();
 
 /** What a job has made. The platform redirects to the object store; here it is served from where the console is. */
 export async function contentOf(
-  { jobs }: World,
+  { jobs }: Backend,
   caller: Caller,
   [job, artifact]: [string, string],
 ): Promise<MockReply> {

@@ -1,10 +1,10 @@
 import type { JobAttempt, JobEventType, ModelId } from "../../src/api/generated/types";
+import type { Backend } from "../backend.ts";
 import { makeSortedId } from "../ids.ts";
 import { now } from "../times.ts";
-import type { World } from "../world.ts";
+import { amount, factors, type KeptJob, sizeOf, workOf } from "./data.ts";
 import { eventOf, filesOf } from "./make.ts";
 import { type Lesson, modelFrom, resultsOf } from "./training.ts";
-import { amount, factors, type KeptJob, sizeOf, workOf } from "./world.ts";
 
 /** How long the parts of a job take here, in milliseconds. */
 const QUEUE = 700;
@@ -14,7 +14,7 @@ const TRAINING = 6000;
 const STOP = 800;
 
 /** Writes down what happened, and tells it to everybody of the tenant who follows. */
-export function tell({ jobs, streams }: World, kept: KeptJob, type: JobEventType) {
+export function tell({ jobs, streams }: Backend, kept: KeptJob, type: JobEventType) {
   const event = eventOf(kept, type);
   kept.events.push(event);
   jobs.events.push(event);
@@ -42,12 +42,12 @@ function secondsOf({ it, parameters, works }: KeptJob, state: JobAttempt["state"
   return state === "cancelled" && works ? Math.round((Date.now() - works.since) / 1000) : 0;
 }
 
-function endAttempt(world: World, kept: KeptJob, state: "succeeded" | "failed" | "cancelled") {
+function endAttempt(backend: Backend, kept: KeptJob, state: "succeeded" | "failed" | "cancelled") {
   const attempt = kept.attempts[0];
   if (!attempt) return;
   const isPaid = state !== "failed";
   const seconds = secondsOf(kept, state);
-  const price = world.jobs.prices[attempt.gpu_spec] ?? "0";
+  const price = backend.jobs.prices[attempt.gpu_spec] ?? "0";
   const cost = amount((seconds * Number(price) * factors[kept.it.level]) / 3600);
   Object.assign(attempt, {
     state,
@@ -70,9 +70,9 @@ function later(kept: KeptJob, milliseconds: number, act: () => void) {
 }
 
 /** From the queue to its end, as the platform goes. */
-export function drive(world: World, kept: KeptJob) {
+export function drive(backend: Backend, kept: KeptJob) {
   later(kept, QUEUE, () => {
-    const pool = world.jobs.pools.find((it) => it.name === kept.pool);
+    const pool = backend.jobs.pools.find((it) => it.name === kept.pool);
     const gpu_spec = pool?.gpu_specs[0] ?? "3080-small-4-1";
     kept.it.state = "assigned";
     kept.it.attempts++;
@@ -85,7 +85,7 @@ export function drive(world: World, kept: KeptJob) {
       begun_at: null,
       working_at: null,
       ended_at: null,
-      price_per_hour: world.jobs.prices[gpu_spec] ?? null,
+      price_per_hour: backend.jobs.prices[gpu_spec] ?? null,
       currency: "USD",
       level_factor: String(factors[kept.it.level]),
       seconds: null,
@@ -93,35 +93,35 @@ export function drive(world: World, kept: KeptJob) {
       uncharged_seconds: null,
       uncharged_reason: null,
     });
-    tell(world, kept, "job.assigned");
-    later(kept, 300, () => begin(world, kept));
+    tell(backend, kept, "job.assigned");
+    later(kept, 300, () => begin(backend, kept));
   });
 }
 
 const logOf = ({ base_model, rank, images }: Lesson) =>
   `base model ${base_model}, rank ${rank}, ${images} pictures\n`;
 
-function begin(world: World, kept: KeptJob) {
+function begin(backend: Backend, kept: KeptJob) {
   kept.it.state = "running";
   kept.it.started_at ??= now();
   kept.it.progress = { phase: "loading", step: 0, steps: stepsOf(kept) };
   const attempt = kept.attempts[0];
   if (attempt) attempt.begun_at = now();
-  tell(world, kept, "job.started");
+  tell(backend, kept, "job.started");
   later(kept, LOAD, () => {
     if (attempt) attempt.working_at = now();
     const work = kept.lesson ? TRAINING : WORK;
     kept.works = { since: Date.now(), pace: work / 1000 / stepsOf(kept) };
     if (kept.lesson) kept.log = logOf(kept.lesson);
     if (kept.it.method === "run") kept.log = "loading weights\nframe 1 of 96\n";
-    later(kept, work, () => end(world, kept));
+    later(kept, work, () => end(backend, kept));
   });
 }
 
 /** So many pixels have no room in the memory of its GPU. */
 const MEMORY = 2048 * 2048 * 4;
 
-function end(world: World, kept: KeptJob) {
+function end(backend: Backend, kept: KeptJob) {
   const { width, height, images } = sizeOf(kept.parameters);
   const isTooLarge = kept.it.kind === "generation" && width * height * images > MEMORY;
   kept.it.ended_at = now();
@@ -131,40 +131,40 @@ function end(world: World, kept: KeptJob) {
       code: "out-of-memory",
       message: "CUDA out of memory. Tried to allocate 18.00 GiB. GPU 0 has a total capacity of 9.77 GiB.",
     };
-    endAttempt(world, kept, "failed");
-    tell(world, kept, "job.failed");
+    endAttempt(backend, kept, "failed");
+    tell(backend, kept, "job.failed");
     return;
   }
   kept.it.state = "succeeded";
   if (kept.it.kind === "generation") kept.artifacts = filesOf(kept, now());
   if (kept.it.method === "run") kept.log += "frame 96 of 96\nwrote outputs/frames.zip\n";
-  if (kept.lesson) leave(world, kept, kept.lesson);
-  endAttempt(world, kept, "succeeded");
-  tell(world, kept, "job.succeeded");
+  if (kept.lesson) leave(backend, kept, kept.lesson);
+  endAttempt(backend, kept, "succeeded");
+  tell(backend, kept, "job.succeeded");
 }
 
 /** A training leaves a model. */
-function leave(world: World, kept: KeptJob, lesson: Lesson) {
-  const id = makeSortedId<ModelId>("mdl", now(), ++world.next);
-  kept.artifacts = resultsOf(lesson, world.next, now());
+function leave(backend: Backend, kept: KeptJob, lesson: Lesson) {
+  const id = makeSortedId<ModelId>("mdl", now(), ++backend.next);
+  kept.artifacts = resultsOf(lesson, backend.next, now());
   kept.it.model_id = id;
-  world.models.push(modelFrom(lesson, kept, id, now()));
+  backend.models.push(modelFrom(lesson, kept, id, now()));
 }
 
-export function cancel(world: World, kept: KeptJob) {
+export function cancel(backend: Backend, kept: KeptJob) {
   const { it } = kept;
   if (it.state === "cancelling") return;
   if (it.state === "queued") {
     Object.assign(it, { state: "cancelled", ended_at: now() });
-    tell(world, kept, "job.cancelled");
+    tell(backend, kept, "job.cancelled");
     return;
   }
   it.progress = progressOf(kept);
   it.state = "cancelling";
-  tell(world, kept, "job.cancelling");
+  tell(backend, kept, "job.cancelling");
   later(kept, STOP, () => {
     Object.assign(it, { state: "cancelled", ended_at: now() });
-    endAttempt(world, kept, "cancelled");
-    tell(world, kept, "job.cancelled");
+    endAttempt(backend, kept, "cancelled");
+    tell(backend, kept, "job.cancelled");
   });
 }

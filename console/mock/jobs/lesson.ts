@@ -3,7 +3,7 @@ import { type Context, Refusal } from "../types.ts";
 import type { Lesson } from "./training.ts";
 
 /** What `dreambooth.train` takes. */
-export function lessonOf({ world, caller }: Context, { parameters }: NewJob): Lesson {
+export function lessonOf({ backend, caller }: Context, { parameters }: NewJob): Lesson {
   const errors: { pointer: string; detail: string }[] = [];
   const wrong = (name: string, detail: string) => errors.push({ pointer: `/parameters/${name}`, detail });
   const text = (name: string) => {
@@ -26,7 +26,7 @@ export function lessonOf({ world, caller }: Context, { parameters }: NewJob): Le
   if (errors.length > 0) throw new Refusal("invalid-field", { errors });
   const missing = images.filter(
     (id) =>
-      !world.uploads.some(
+      !backend.uploads.some(
         (it) => it.id === id && it.tenant_id === caller.session.tenant_id && it.state === "ready",
       ),
   );

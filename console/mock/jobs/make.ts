@@ -1,7 +1,7 @@
 import type { Artifact, ArtifactId, JobEvent, JobEventType } from "../../src/api/generated/types";
 import { makeId } from "../ids.ts";
 import { now } from "../times.ts";
-import { type KeptJob, sizeOf } from "./world.ts";
+import { type KeptJob, sizeOf } from "./data.ts";
 
 let made = 0;
 

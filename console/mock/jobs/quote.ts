@@ -1,7 +1,7 @@
 import type { Job, JobLevel, JobQuote, NewJob } from "../../src/api/generated/types";
+import type { Backend } from "../backend.ts";
 import { Refusal } from "../types.ts";
-import type { World } from "../world.ts";
-import { amount, factors, workOf } from "./world.ts";
+import { amount, factors, workOf } from "./data.ts";
 
 export const invalid = (pointer: string, detail: string) =>
   new Refusal("invalid-field", { errors: [{ pointer, detail }] });
@@ -14,7 +14,7 @@ const kinds: Record<string, Job["kind"]> = {
 };
 
 /** Seconds and prices of an order, on each specification that it may get. */
-export function priced({ jobs, baseModels }: World, order: NewJob) {
+export function priced({ jobs, baseModels }: Backend, order: NewJob) {
   const kind = kinds[`${order.application}.${order.method}`];
   if (!kind) throw invalid("/method", "no application has this method");
   const usable = jobs.pools.filter((it) => it.applications.includes(order.application));
@@ -49,8 +49,8 @@ const waits: Record<JobLevel, number> = { urgent: 4, ordinary: 40, background: 9
 export const at = (seconds: number) => new Date(Date.now() + seconds * 1000).toISOString();
 export const range = (p50: number) => ({ p10: at(p50 * 0.6), p50: at(p50), p90: at(p50 * 1.8) });
 
-export function quoteOf(world: World, order: NewJob): JobQuote {
-  const { p50, costs, level } = priced(world, order);
+export function quoteOf(backend: Backend, order: NewJob): JobQuote {
+  const { p50, costs, level } = priced(backend, order);
   return {
     expected: { start: range(waits[level]), end: range(waits[level] + 8 + p50) },
     work_seconds_p50: p50,

@@ -8,10 +8,10 @@ import type {
   UsablePool,
 } from "../../src/api/generated/types";
 import { makeId, makeSortedId } from "../ids.ts";
+import { amount, factors, type JobsData, type KeptJob, workOf } from "./data.ts";
 import { eventOf, filesOf } from "./make.ts";
 import { trainingsSeed } from "./training-seed.ts";
 import { pastUsage } from "./usage-seed.ts";
-import { amount, factors, type JobsWorld, type KeptJob, workOf } from "./world.ts";
 
 const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString();
 
@@ -266,7 +266,7 @@ const seedsOf: Wanted[] = [
   },
 ];
 
-export function jobsSeed(tenant: TenantId, prices: Record<string, string>): JobsWorld {
+export function jobsSeed(tenant: TenantId, prices: Record<string, string>): JobsData {
   const pictures = made.map(
     ([prompt, width, height, images, more], i): Wanted => ({
       prompt,

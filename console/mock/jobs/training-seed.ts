@@ -1,9 +1,9 @@
 import type { Job, JobAttempt, JobEventType, JobState, TenantId } from "../../src/api/generated/types";
 import { makeSortedId } from "../ids.ts";
 import { hoursAgo } from "../times.ts";
+import type { KeptJob } from "./data.ts";
 import { eventOf } from "./make.ts";
 import { type Lesson, resultsOf } from "./training.ts";
-import type { KeptJob } from "./world.ts";
 
 const minutes = (from: string, more: number) => new Date(Date.parse(from) + more * 60_000).toISOString();
 

@@ -1,6 +1,6 @@
 import type { JobUsageGroup, TenantId } from "../../src/api/generated/types";
 import { type Amount, parseAmount, toDecimal } from "../../src/lib/money";
-import type { World } from "../world.ts";
+import type { Backend } from "../backend.ts";
 import type { PastUsage } from "./usage-seed.ts";
 
 type Part = Omit<PastUsage, "tenant_id"> & { open: number };
@@ -17,8 +17,8 @@ const keys = {
 export type JobGroupBy = keyof typeof keys;
 
 /** What the jobs that are still known cost, and what those before them did. */
-function partsOf(world: World, tenant: TenantId | null): Part[] {
-  const { past, kept, pools } = world.jobs;
+function partsOf(backend: Backend, tenant: TenantId | null): Part[] {
+  const { past, kept, pools } = backend.jobs;
   const told = kept
     .filter((job) => job.tenant_id === tenant)
     .flatMap(({ it, pool, attempts }) =>
@@ -69,12 +69,12 @@ interface Sum {
 
 /** Jobs of whole days, by group. */
 export function jobUsageOf(
-  world: World,
+  backend: Backend,
   tenant: TenantId | null,
   { from, to, by }: { from: number; to: number; by: JobGroupBy },
 ): JobUsageGroup[] {
   const sums = new Map<string, Sum>();
-  for (const part of partsOf(world, tenant)) {
+  for (const part of partsOf(backend, tenant)) {
     const at = Date.parse(part.day);
     if (at < from || at >= to) continue;
     const key = keys[by](part);

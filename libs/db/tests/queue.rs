@@ -26,13 +26,13 @@ use tokio::sync::Semaphore;
 
 const JOBS: Table = Table { name: "jobs", channel: "jobs", lane: "q.cluster" };
 
-struct World {
+struct Fixture {
     database: TestDb,
     config: DbConfig,
     db: Db,
 }
 
-impl World {
+impl Fixture {
     async fn new() -> Self {
         let schema = "create table jobs (id uuid primary key, cluster text not null, wake_at timestamptz,
                 lease_owner uuid, lease_until timestamptz, failures int not null default 0);
@@ -147,7 +147,7 @@ async fn end(process: Process) {
 
 #[tokio::test]
 async fn each_due_row_is_reconciled_once_by_one_of_the_replicas() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     let rows = ids(200);
     let seen: Arc<Mutex<HashMap<InstanceId, usize>>> = Arc::default();
     let replicas: Vec<_> = (0..3)
@@ -155,30 +155,30 @@ async fn each_due_row_is_reconciled_once_by_one_of_the_replicas() {
             let seen = Arc::clone(&seen);
             // no lease may expire here on a busy machine
             let lease = Duration::from_secs(30);
-            world.replica(Settings { concurrency: 8, lease, ..World::settings() }, move |leased| {
+            fixture.replica(Settings { concurrency: 8, lease, ..Fixture::settings() }, move |leased| {
                 *seen.lock().unwrap().entry(leased.key).or_default() += 1;
                 async { Ok(Outcome::Done) }
             })
         })
         .collect();
-    world.insert(&rows, "uk-1", true).await;
-    world.quiet().await;
+    fixture.insert(&rows, "uk-1", true).await;
+    fixture.quiet().await;
     let seen = seen.lock().unwrap().clone();
     assert_eq!(seen.len(), rows.len());
     assert!(seen.values().all(|times| *times == 1), "{seen:?}");
     for (process, _) in replicas {
         end(process).await;
     }
-    drop(world.database);
+    drop(fixture.database);
 }
 
 #[tokio::test]
 async fn what_is_enqueued_during_a_reconcile_is_reconciled_again() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     let row = InstanceId::new();
     let (started, gate) = (Arc::new(AtomicUsize::new(0)), Arc::new(Semaphore::new(0)));
     let (count, wait) = (Arc::clone(&started), Arc::clone(&gate));
-    let (process, queue) = world.replica(World::settings(), move |_| {
+    let (process, queue) = fixture.replica(Fixture::settings(), move |_| {
         count.fetch_add(1, Ordering::SeqCst);
         let wait = Arc::clone(&wait);
         async move {
@@ -192,9 +192,9 @@ async fn what_is_enqueued_during_a_reconcile_is_reconciled_again() {
         })
         .await;
     };
-    world.insert(&[row], "uk-1", true).await;
+    fixture.insert(&[row], "uk-1", true).await;
     reaches(1).await;
-    world.enqueue(row).await;
+    fixture.enqueue(row).await;
     gate.add_permits(1);
     reaches(2).await;
     queue.wake(row);
@@ -213,14 +213,14 @@ async fn what_is_enqueued_during_a_reconcile_is_reconciled_again() {
 
 #[tokio::test]
 async fn a_poison_row_is_retried_with_backoff_and_delays_no_other() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     let rows = ids(50);
     let (panics, fails) = (rows[0], rows[1]);
     let tries = Arc::new(AtomicUsize::new(0));
     let done: Arc<Mutex<Vec<InstanceId>>> = Arc::default();
     let (counted, finished) = (Arc::clone(&tries), Arc::clone(&done));
-    let settings = Settings { concurrency: 1, ..World::settings() };
-    let (process, _) = world.replica(settings, move |leased| {
+    let settings = Settings { concurrency: 1, ..Fixture::settings() };
+    let (process, _) = fixture.replica(settings, move |leased| {
         let poison = leased.key == panics && counted.fetch_add(1, Ordering::SeqCst) < 5;
         let finished = Arc::clone(&finished);
         async move {
@@ -230,14 +230,14 @@ async fn a_poison_row_is_retried_with_backoff_and_delays_no_other() {
             Ok(Outcome::Done)
         }
     });
-    world.insert(&rows, "uk-1", true).await;
+    fixture.insert(&rows, "uk-1", true).await;
     eventually("all rows are done", async || (done.lock().unwrap().len() == rows.len()).then_some(())).await;
     assert_eq!(tries.load(Ordering::SeqCst), 6);
     let order = done.lock().unwrap().clone();
     assert!(!order[..40].contains(&panics), "healthy rows come first");
-    world.quiet().await;
+    fixture.quiet().await;
     assert_eq!(
-        (world.failures(panics).await, world.failures(fails).await),
+        (fixture.failures(panics).await, fixture.failures(fails).await),
         (0, 0),
         "success clears failures"
     );
@@ -253,17 +253,17 @@ async fn a_poison_row_is_retried_with_backoff_and_delays_no_other() {
 
 #[tokio::test]
 async fn a_lane_that_hangs_leaves_room_for_the_others() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     let (hung, sound) = (ids(40), ids(40));
     let all_hung = hung.clone();
     let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let done = Arc::new(AtomicUsize::new(0));
     let (now, peak, count) = (Arc::clone(&running), Arc::clone(&most), Arc::clone(&done));
-    let settings = Settings { concurrency: 8, lane_concurrency: 3, ..World::settings() };
+    let settings = Settings { concurrency: 8, lane_concurrency: 3, ..Fixture::settings() };
     // there are more of them than one read returns
-    world.insert(&hung, "hung", true).await;
-    world.insert(&sound, "sound", true).await;
-    let (process, _) = world.replica(settings, move |leased| {
+    fixture.insert(&hung, "hung", true).await;
+    fixture.insert(&sound, "sound", true).await;
+    let (process, _) = fixture.replica(settings, move |leased| {
         let hangs = all_hung.contains(&leased.key);
         let (now, peak, count) = (Arc::clone(&now), Arc::clone(&peak), Arc::clone(&count));
         async move {
@@ -286,13 +286,13 @@ async fn a_lane_that_hangs_leaves_room_for_the_others() {
 
 #[tokio::test]
 async fn what_waits_is_measured() {
-    let world = World::new().await;
-    world.insert(&ids(3), "uk-1", true).await;
-    let mut tx = world.db.worker().await.unwrap();
+    let fixture = Fixture::new().await;
+    fixture.insert(&ids(3), "uk-1", true).await;
+    let mut tx = fixture.db.worker().await.unwrap();
     sqlx::query("update jobs set wake_at = now() - interval '100 seconds'").execute(&mut *tx).await.unwrap();
     tx.commit().await.unwrap();
-    let settings = Settings { concurrency: 1, ..World::settings() };
-    let (process, _) = world.replica(settings, |_| std::future::pending());
+    let settings = Settings { concurrency: 1, ..Fixture::settings() };
+    let (process, _) = fixture.replica(settings, |_| std::future::pending());
     let text = eventually("two of three rows wait", async || {
         Some(process.metrics.text()).filter(|text| text.contains("queue_due_rows{queue=\"jobs\"} 2\n"))
     })
@@ -305,13 +305,13 @@ async fn what_waits_is_measured() {
 /// Rows of a full lane are not read; they are when the lane has room again.
 #[tokio::test]
 async fn a_lane_that_was_full_goes_on_at_once() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     let (slow, quick) = (ids(3), ids(1));
     let (gate, all_slow) = (Arc::new(Semaphore::new(0)), slow.clone());
     let (begun, done) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (open, first, count) = (Arc::clone(&gate), Arc::clone(&begun), Arc::clone(&done));
-    let settings = Settings { concurrency: 4, lane_concurrency: 1, ..World::settings() };
-    let (process, _) = world.replica(settings, move |leased| {
+    let settings = Settings { concurrency: 4, lane_concurrency: 1, ..Fixture::settings() };
+    let (process, _) = fixture.replica(settings, move |leased| {
         let waits = all_slow.contains(&leased.key);
         let (open, first, count) = (Arc::clone(&open), Arc::clone(&first), Arc::clone(&count));
         async move {
@@ -323,10 +323,10 @@ async fn a_lane_that_was_full_goes_on_at_once() {
             Ok(Outcome::Done)
         }
     });
-    world.insert(&slow, "slow", true).await;
+    fixture.insert(&slow, "slow", true).await;
     eventually("the lane is full", async || (begun.load(Ordering::SeqCst) == 1).then_some(())).await;
     // a read of the queue leaves out the full lane
-    world.insert(&quick, "quick", true).await;
+    fixture.insert(&quick, "quick", true).await;
     eventually("the other lane is done", async || (done.load(Ordering::SeqCst) == 1).then_some(())).await;
     assert_eq!(begun.load(Ordering::SeqCst), 2, "the full lane has got nothing more");
     gate.add_permits(3);
@@ -336,15 +336,15 @@ async fn a_lane_that_was_full_goes_on_at_once() {
 
 #[tokio::test]
 async fn the_rows_of_a_killed_replica_are_taken_over() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     let row = InstanceId::new();
     let taken = Arc::new(AtomicUsize::new(0));
     // a runtime of its own, so that everything in it can be dropped at once
     let doomed = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let (config, count) = (world.config.clone(), Arc::clone(&taken));
+    let (config, count) = (fixture.config.clone(), Arc::clone(&taken));
     doomed.spawn(async move {
         let (process, db) = (Process::default(), Db::connect("stock", &config).unwrap());
-        let queue: Queue<InstanceId> = Queue::new(&db, JOBS, World::settings(), &process.metrics);
+        let queue: Queue<InstanceId> = Queue::new(&db, JOBS, Fixture::settings(), &process.metrics);
         let tasks = queue.tasks("jobs", move |_| {
             count.fetch_add(1, Ordering::SeqCst);
             std::future::pending()
@@ -352,19 +352,19 @@ async fn the_rows_of_a_killed_replica_are_taken_over() {
         process.workers.start("test", tasks);
         process.shutdown.token().cancelled().await;
     });
-    world.insert(&[row], "uk-1", true).await;
+    fixture.insert(&[row], "uk-1", true).await;
     eventually("the first replica has it", async || (taken.load(Ordering::SeqCst) == 1).then_some(())).await;
     let done = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&done);
-    let settings = Settings { poll: Duration::from_millis(100), ..World::settings() };
-    let (process, _) = world.replica(settings, move |_| {
+    let settings = Settings { poll: Duration::from_millis(100), ..Fixture::settings() };
+    let (process, _) = fixture.replica(settings, move |_| {
         count.fetch_add(1, Ordering::SeqCst);
         async { Ok(Outcome::Done) }
     });
-    let leased = world.lease_until(row).await;
+    let leased = fixture.lease_until(row).await;
     eventually("the lease is renewed for three times its length", async || {
-        let renewed = world.lease_until(row).await - leased;
-        (renewed > 3.0 * World::settings().lease.as_secs_f64()).then_some(())
+        let renewed = fixture.lease_until(row).await - leased;
+        (renewed > 3.0 * Fixture::settings().lease.as_secs_f64()).then_some(())
     })
     .await;
     assert_eq!(done.load(Ordering::SeqCst), 0, "the row is reconciled by one replica at a time");
@@ -377,11 +377,11 @@ async fn the_rows_of_a_killed_replica_are_taken_over() {
 /// The next poll is a minute away.
 #[tokio::test]
 async fn a_row_is_reconciled_again_when_it_asked_for_it() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     let row = InstanceId::new();
     let count = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&count);
-    let (process, _) = world.replica(World::settings(), move |_| {
+    let (process, _) = fixture.replica(Fixture::settings(), move |_| {
         let round = counted.fetch_add(1, Ordering::SeqCst);
         async move {
             match round {
@@ -391,22 +391,22 @@ async fn a_row_is_reconciled_again_when_it_asked_for_it() {
             }
         }
     });
-    world.insert(&[row], "uk-1", true).await;
+    fixture.insert(&[row], "uk-1", true).await;
     eventually("it was reconciled three times", async || (count.load(Ordering::SeqCst) == 3).then_some(()))
         .await;
-    world.quiet().await;
+    fixture.quiet().await;
     end(process).await;
 }
 
 #[tokio::test]
 async fn a_row_that_is_woken_while_it_runs_is_reconciled_again() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     let row = ids(1);
     let (gate, begun) = (Arc::new(Semaphore::new(0)), Arc::new(AtomicUsize::new(0)));
     let (open, count) = (Arc::clone(&gate), Arc::clone(&begun));
     // the queue looks at a leased row when its lease expires
-    let settings = Settings { lease: Duration::from_secs(600), ..World::settings() };
-    let (process, queue) = world.replica(settings, move |_| {
+    let settings = Settings { lease: Duration::from_secs(600), ..Fixture::settings() };
+    let (process, queue) = fixture.replica(settings, move |_| {
         let (open, count) = (Arc::clone(&open), Arc::clone(&count));
         async move {
             count.fetch_add(1, Ordering::SeqCst);
@@ -414,46 +414,46 @@ async fn a_row_that_is_woken_while_it_runs_is_reconciled_again() {
             Ok(Outcome::Done)
         }
     });
-    world.insert(&row, "uk", true).await;
+    fixture.insert(&row, "uk", true).await;
     eventually("it runs", async || (begun.load(Ordering::SeqCst) == 1).then_some(())).await;
     queue.wake(row[0]);
     // the wake-up has been seen when this row runs too
     let other = ids(1);
-    world.insert(&other, "uk", true).await;
+    fixture.insert(&other, "uk", true).await;
     eventually("the other runs", async || (begun.load(Ordering::SeqCst) == 2).then_some(())).await;
     gate.add_permits(1);
     eventually("it runs again", async || (begun.load(Ordering::SeqCst) == 3).then_some(())).await;
     gate.add_permits(2);
-    world.quiet().await;
+    fixture.quiet().await;
     process.shutdown.begin();
 }
 
 #[tokio::test]
 async fn more_rows_are_woken_than_there_are_slots() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     let rows = ids(9);
-    world.insert(&rows, "uk", false).await;
+    fixture.insert(&rows, "uk", false).await;
     let counts = Arc::new(Mutex::new(HashMap::<InstanceId, usize>::new()));
     let counted = Arc::clone(&counts);
-    let settings = Settings { concurrency: 2, ..World::settings() };
-    let (process, queue) = world.replica(settings, move |leased| {
+    let settings = Settings { concurrency: 2, ..Fixture::settings() };
+    let (process, queue) = fixture.replica(settings, move |leased| {
         *counted.lock().unwrap().entry(leased.key).or_default() += 1;
         async { Ok(Outcome::Done) }
     });
     rows.iter().for_each(|row| queue.wake(*row));
     eventually("all are reconciled", async || (counts.lock().unwrap().len() == 9).then_some(())).await;
-    world.quiet().await;
+    fixture.quiet().await;
     assert!(counts.lock().unwrap().values().all(|count| *count == 1), "each once: {counts:?}");
     process.shutdown.begin();
 }
 
 #[tokio::test]
 async fn a_queue_without_work_does_not_read() {
-    let world = World::new().await;
-    let (process, _) = world.replica(World::settings(), |_| async { Ok(Outcome::Done) });
-    world.insert(&ids(3), "uk", true).await;
-    world.quiet().await;
-    let mut admin = world.database.admin().await;
+    let fixture = Fixture::new().await;
+    let (process, _) = fixture.replica(Fixture::settings(), |_| async { Ok(Outcome::Done) });
+    fixture.insert(&ids(3), "uk", true).await;
+    fixture.quiet().await;
+    let mut admin = fixture.database.admin().await;
     // the last read may have begun before the table is locked
     eventually("no session waits for the table", async || {
         let mut locked = admin.begin().await.unwrap();
@@ -474,38 +474,38 @@ async fn a_queue_without_work_does_not_read() {
 
 #[tokio::test]
 async fn a_leased_row_says_whether_it_was_due() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     let (due, idle) = (InstanceId::new(), InstanceId::new());
-    world.insert(&[due], "uk-1", true).await;
-    world.insert(&[idle], "uk-1", false).await;
+    fixture.insert(&[due], "uk-1", true).await;
+    fixture.insert(&[idle], "uk-1", false).await;
     let process = Process::default();
-    let queue = world.queue(World::settings(), &process);
+    let queue = fixture.queue(Fixture::settings(), &process);
     let first = queue.lease(due).await.unwrap().unwrap();
     assert!(first.due);
     assert!(!queue.lease(idle).await.unwrap().unwrap().due);
     assert!(queue.lease(due).await.unwrap().is_none(), "it is leased");
     assert!(queue.lease(InstanceId::new()).await.unwrap().is_none(), "it does not exist");
-    let mut tx = world.db.worker().await.unwrap();
+    let mut tx = fixture.db.worker().await.unwrap();
     assert!(first.release(&mut tx, None).await.unwrap());
     tx.commit().await.unwrap();
     assert!(!queue.lease(due).await.unwrap().unwrap().due);
     let expire = "update jobs set lease_until = now(), lease_owner = gen_random_uuid()";
-    let mut tx = world.db.worker().await.unwrap();
+    let mut tx = fixture.db.worker().await.unwrap();
     sqlx::query(expire).execute(&mut *tx).await.unwrap();
     assert!(!first.release(&mut tx, None).await.unwrap(), "another worker has it");
     drop(tx);
-    drop(world.database);
+    drop(fixture.database);
 }
 
 #[tokio::test]
 async fn a_row_can_be_released_in_the_transaction_of_its_result() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     let rows = ids(20);
-    let (db, done) = (world.db.clone(), Arc::new(AtomicUsize::new(0)));
+    let (db, done) = (fixture.db.clone(), Arc::new(AtomicUsize::new(0)));
     let count = Arc::clone(&done);
     // no renewal finds the row released before it is counted
-    let settings = Settings { lease: Duration::from_secs(10), ..World::settings() };
-    let (process, _) = world.replica(settings, move |leased| {
+    let settings = Settings { lease: Duration::from_secs(10), ..Fixture::settings() };
+    let (process, _) = fixture.replica(settings, move |leased| {
         let (db, count) = (db.clone(), Arc::clone(&count));
         async move {
             let mut tx = db.worker().await?;
@@ -515,12 +515,12 @@ async fn a_row_can_be_released_in_the_transaction_of_its_result() {
             Ok(Outcome::Released)
         }
     });
-    world.insert(&rows, "uk-1", true).await;
+    fixture.insert(&rows, "uk-1", true).await;
     let all = async || (done.load(Ordering::SeqCst) == rows.len()).then_some(());
     eventually("all rows are done", all).await;
-    world.quiet().await;
-    world.insert(&[InstanceId::new()], "uk-1", false).await;
-    world.quiet().await;
+    fixture.quiet().await;
+    fixture.insert(&[InstanceId::new()], "uk-1", false).await;
+    fixture.quiet().await;
     assert_eq!(done.load(Ordering::SeqCst), rows.len(), "a row without a time is not due");
     end(process).await;
 }

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use access::{ssh, terminal};
 use activity::Tracker;
-use api::openapi::{Info, OpenApiRouter, Room, documented, finish, served};
+use api::openapi::{CrateRoutes, Info, OpenApiRouter, documented, finish, served};
 use auth::{AuthState, HasAuth, Verifier};
 use axum::Router;
 use axum::extract::FromRef;
@@ -259,7 +259,7 @@ impl App {
                 revocations
             }
         };
-        Front::new(&self.process, ready).serve(served(rooms(), &self.state))
+        Front::new(&self.process, ready).serve(served(crates(), &self.state))
     }
 
     /// The background tasks. Each replica runs all of them.
@@ -409,16 +409,16 @@ fn report_dependencies(
 ))]
 struct Document;
 
-fn rooms() -> [Room<AppState>; 8] {
+fn crates() -> [CrateRoutes<AppState>; 8] {
     [
-        Room::new(routes()),
-        Room::new(access::routes()),
-        Room::new(instances::routes()),
-        Room::new(keys::routes()),
-        Room::new(observe::routes()),
-        Room::new(orders::routes()),
-        Room::new(routes::routes()),
-        Room::new(usage::routes()),
+        CrateRoutes::new(routes()),
+        CrateRoutes::new(access::routes()),
+        CrateRoutes::new(instances::routes()),
+        CrateRoutes::new(keys::routes()),
+        CrateRoutes::new(observe::routes()),
+        CrateRoutes::new(orders::routes()),
+        CrateRoutes::new(routes::routes()),
+        CrateRoutes::new(usage::routes()),
     ]
 }
 
@@ -434,7 +434,7 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         title: "Atelier gpu service",
         description: "GPU instances: catalogue, life cycle, log, terminal, SSH and usage.",
     };
-    finish(documented(rooms(), Document::openapi()), info)
+    finish(documented(crates(), Document::openapi()), info)
 }
 
 /// The metrics of the process, for their description.

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use api::openapi::{Info, OpenApiRouter, Room, documented, finish, served};
+use api::openapi::{CrateRoutes, Info, OpenApiRouter, documented, finish, served};
 use auth::{AuthConfig, AuthState, HasAuth, Verifier};
 use axum::{Router, extract::FromRef};
 use db::Db;
@@ -108,7 +108,7 @@ impl App {
             let app = app.clone();
             async move { app.ready().await }
         };
-        Front::new(&self.process, ready).serve(served(rooms(), &self.state))
+        Front::new(&self.process, ready).serve(served(crates(), &self.state))
     }
 
     /// Whether the service can answer requests. The error names what it waits for.
@@ -291,8 +291,8 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(audit_log::routes())
 }
 
-fn rooms() -> [Room<AppState>; 3] {
-    [Room::new(routes()), Room::new(people::routes()), Room::new(sign_in::routes())]
+fn crates() -> [CrateRoutes<AppState>; 3] {
+    [CrateRoutes::new(routes()), CrateRoutes::new(people::routes()), CrateRoutes::new(sign_in::routes())]
 }
 
 #[derive(utoipa::OpenApi)]
@@ -316,7 +316,7 @@ struct Description;
 pub fn openapi() -> OpenApi {
     let info =
         Info { title: "Atelier identity", description: "Users, tenants, members, sign-in and signing keys." };
-    finish(documented(rooms(), Description::openapi()), info)
+    finish(documented(crates(), Description::openapi()), info)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use api::openapi::{Info, OpenApiRouter, Room, documented, finish, served};
+use api::openapi::{CrateRoutes, Info, OpenApiRouter, documented, finish, served};
 use attempts::fleet::{self, Fleets};
 use auth::{AuthState, HasAuth, Verifier};
 use axum::{Router, extract::FromRef};
@@ -238,7 +238,7 @@ impl App {
 
     /// All routes, with health and metrics.
     pub fn router(&self) -> Router {
-        self.front().serve(served(rooms(), &self.state))
+        self.front().serve(served(crates(), &self.state))
     }
 
     /// The routes of the listener for workers.
@@ -360,16 +360,16 @@ pub fn metrics() -> Metrics {
     process.metrics
 }
 
-fn rooms() -> [Room<AppState>; 8] {
+fn crates() -> [CrateRoutes<AppState>; 8] {
     [
-        Room::new(routes()),
-        Room::new(attempts::routes()),
-        Room::new(mq::routes()),
-        Room::new(records::routes()),
-        Room::new(results::routes()),
-        Room::new(submission::routes()),
-        Room::new(views::routes()),
-        Room::new(webhook::routes()),
+        CrateRoutes::new(routes()),
+        CrateRoutes::new(attempts::routes()),
+        CrateRoutes::new(mq::routes()),
+        CrateRoutes::new(records::routes()),
+        CrateRoutes::new(results::routes()),
+        CrateRoutes::new(submission::routes()),
+        CrateRoutes::new(views::routes()),
+        CrateRoutes::new(webhook::routes()),
     ]
 }
 
@@ -399,5 +399,5 @@ struct Tags;
 pub fn openapi() -> OpenApi {
     let info =
         Info { title: "Atelier jobs", description: "Jobs for generation and training on the GPUs of pools." };
-    finish(documented(rooms(), Tags::openapi()), info)
+    finish(documented(crates(), Tags::openapi()), info)
 }

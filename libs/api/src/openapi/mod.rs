@@ -19,9 +19,9 @@
 //! Response types may not skip fields (`skip_serializing_if`): in schemas that only responses use, every
 //! property is required, and null if it has no value. Problems are the exception.
 
+mod crate_routes;
 mod examples;
 mod responses;
-mod room;
 mod router;
 mod schemas;
 
@@ -41,7 +41,7 @@ use crate::{
     problem::{FieldError, ProblemDetails, ProblemType},
 };
 
-pub use room::{Room, documented, served};
+pub use crate_routes::{CrateRoutes, documented, served};
 pub use router::{OpenApiRouter, merge};
 
 /// The service's part of the document's `info`.

@@ -26,7 +26,7 @@ use crate::{
 const REPORT: Duration = Duration::from_millis(500);
 
 struct Worker {
-    door: Client,
+    worker_api: Client,
     session: Value,
     work: Value,
 }
@@ -36,7 +36,7 @@ impl Worker {
         let (job, attempt) = (self.work["job_id"].as_str().unwrap(), &self.work["attempt"]);
         let path = format!("/worker/v1/attempts/{job}/{attempt}/progress");
         let body = json!({ "session": self.session, "phase": "working", "step": step, "steps": steps });
-        let _ = self.door.post(&path, body).await.expect(200);
+        let _ = self.worker_api.post(&path, body).await.expect(200);
     }
 
     /// Keeps a poll open.
@@ -44,7 +44,7 @@ impl Worker {
         let running = json!({ "job_id": self.work["job_id"], "attempt": self.work["attempt"] });
         loop {
             let body = json!({ "session": self.session, "running": running, "wait_seconds": 20 });
-            let _ = self.door.post("/worker/v1/poll", body).await.expect(200);
+            let _ = self.worker_api.post("/worker/v1/poll", body).await.expect(200);
         }
     }
 
@@ -88,8 +88,8 @@ pub(crate) async fn run(args: &Args, store: &Valkey, kept: Kept, reports: bool) 
     let process = Process::default();
     let app = App::new(config, process.clone()).unwrap();
     app.start_workers();
-    let (api, door) = (testkit::serve(app.router()).await, testkit::serve(app.worker_router()).await);
-    let (api, door) = (Client::new(&api), Client::new(&door));
+    let (api, worker_api) = (testkit::serve(app.router()).await, testkit::serve(app.worker_router()).await);
+    let (api, worker_api) = (Client::new(&api), Client::new(&worker_api));
     let admin = api.token(&issuer.admin());
     let pool = json!({ "name": "bench", "gpu_specs": ["small"] });
     let pool = admin.post("/v1/platform-pools", pool).await.expect(201);
@@ -97,17 +97,18 @@ pub(crate) async fn run(args: &Args, store: &Valkey, kept: Kept, reports: bool) 
     let member = api.token(&issuer.user(TenantId::new(), Role::Member));
     let workers = (0..args.jobs).map(async |n| {
         let body = json!({ "name": format!("worker-{n}"), "gpu_spec": "small", "node": format!("node-{n}") });
-        let door = door.token(admin.post(&path, body).await.expect(201).str("token"));
+        let worker_api = worker_api.token(admin.post(&path, body).await.expect(201).str("token"));
         let parameters = json!({ "prompt": n.to_string() });
         let job = json!({ "application": "stable-diffusion", "method": "txt2img", "parameters": parameters });
         let _ = member.post("/v1/jobs", job).await.expect(202);
-        let session = door.post("/worker/v1/register", json!({})).await.expect(200).body["session"].clone();
+        let session =
+            worker_api.post("/worker/v1/register", json!({})).await.expect(200).body["session"].clone();
         loop {
             let body = json!({ "session": session, "running": null, "wait_seconds": 20 });
-            let answer = door.post("/worker/v1/poll", body).await.expect(200);
+            let answer = worker_api.post("/worker/v1/poll", body).await.expect(200);
             let work = answer.body["instruction"]["work"].clone();
             if work.is_object() {
-                let worker = Worker { door, session, work };
+                let worker = Worker { worker_api, session, work };
                 worker.report(0, args.reports).await;
                 return worker;
             }

@@ -12,7 +12,7 @@ use crate::{platform::Platform, websockets::connect};
 impl Platform {
     /// What was reported about an instance since the last call: seconds since its last use.
     fn reported(&self, instance: InstanceId) -> Vec<u64> {
-        let reports = std::mem::take(&mut *self.world.reports.lock().unwrap());
+        let reports = std::mem::take(&mut *self.fixture.reports.lock().unwrap());
         let of = |report: &Value| {
             let found = report["instances"]
                 .as_array()
@@ -26,9 +26,9 @@ impl Platform {
 
     /// Waits for a complete report that includes everything before this call.
     async fn next_reports(&self) -> usize {
-        self.world.reports.lock().unwrap().clear();
+        self.fixture.reports.lock().unwrap().clear();
         eventually("two reports", async || {
-            let count = self.world.reports.lock().unwrap().len();
+            let count = self.fixture.reports.lock().unwrap().len();
             (count >= 2).then_some(count)
         })
         .await
@@ -51,14 +51,14 @@ async fn the_use_of_instances_is_reported_until_it_is_heard() {
     platform.next_reports().await;
     platform.next_reports().await;
     assert!(platform.reported(instance.id).is_empty(), "it was reported before");
-    platform.world.gpu_away.store(true, Ordering::SeqCst);
+    platform.fixture.gpu_away.store(true, Ordering::SeqCst);
     let _ = opened.get("/").await.expect(200);
-    let refused = platform.world.refused_reports.load(Ordering::SeqCst);
+    let refused = platform.fixture.refused_reports.load(Ordering::SeqCst);
     eventually("two reports are refused", async || {
-        (platform.world.refused_reports.load(Ordering::SeqCst) >= refused + 2).then_some(())
+        (platform.fixture.refused_reports.load(Ordering::SeqCst) >= refused + 2).then_some(())
     })
     .await;
-    platform.world.gpu_away.store(false, Ordering::SeqCst);
+    platform.fixture.gpu_away.store(false, Ordering::SeqCst);
     let ago = eventually("it is reported", async || platform.reported(instance.id).first().copied()).await;
     assert!(ago < 30);
     platform.next_reports().await;
@@ -80,10 +80,10 @@ async fn the_use_of_instances_is_reported_until_it_is_heard() {
     assert!(platform.reported(instance.id).is_empty(), "it is closed");
 
     // shutdown
-    platform.world.reports.lock().unwrap().clear();
+    platform.fixture.reports.lock().unwrap().clear();
     platform.process.shutdown.begin();
     eventually("the last report", async || {
-        let reports = platform.world.reports.lock().unwrap();
+        let reports = platform.fixture.reports.lock().unwrap();
         reports.last().filter(|report| report["has_ended"] == true).map(drop)
     })
     .await;

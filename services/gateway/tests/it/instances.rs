@@ -92,7 +92,7 @@ async fn closed_unknown_and_foreign_instances_look_alike() {
         seen.dedup();
         assert_eq!(seen.len(), 1, "{seen:#?}");
     }
-    assert_eq!(platform.world.asked_for_routes.load(Ordering::SeqCst), 0, "no service was asked");
+    assert_eq!(platform.fixture.asked_for_routes.load(Ordering::SeqCst), 0, "no service was asked");
 }
 
 #[tokio::test]
@@ -116,7 +116,7 @@ async fn a_cookie_ends_with_its_instance_and_cannot_be_changed() {
     platform.route(&instance, "running", Some(&platform.pod));
     eventually("the owner is back", async || (with(&cookie).get("/").await.status == 200).then_some(()))
         .await;
-    platform.world.routes.lock().unwrap().clear();
+    platform.fixture.routes.lock().unwrap().clear();
     platform.publish(json!({ "instance_id": instance.id }));
     eventually("the instance is gone", async || (with(&cookie).get("/").await.status == 404).then_some(()))
         .await;
@@ -193,11 +193,11 @@ async fn instances_stay_reachable_while_the_gpu_service_is_unavailable() {
     let instance = platform.instance();
     let opened = platform.opened(&instance).await;
     let _ = opened.get("/").await.expect(200);
-    platform.world.gpu_away.store(true, Ordering::SeqCst);
-    let before = platform.world.asked_for_routes.load(Ordering::SeqCst);
+    platform.fixture.gpu_away.store(true, Ordering::SeqCst);
+    let before = platform.fixture.asked_for_routes.load(Ordering::SeqCst);
     eventually("the gateway has asked again", async || {
         let _ = opened.get("/").await.expect(200);
-        (platform.world.asked_for_routes.load(Ordering::SeqCst) > before + 1).then_some(())
+        (platform.fixture.asked_for_routes.load(Ordering::SeqCst) > before + 1).then_some(())
     })
     .await;
     let unknown = platform.instance();
@@ -217,7 +217,7 @@ async fn concurrent_requests_share_one_lookup() {
     for one in all.collect::<Vec<_>>() {
         assert_eq!(one.await.unwrap(), 200);
     }
-    let asked = platform.world.asked_for_routes.load(Ordering::SeqCst);
+    let asked = platform.fixture.asked_for_routes.load(Ordering::SeqCst);
     assert!(asked <= 3, "asked {asked} times");
 }
 

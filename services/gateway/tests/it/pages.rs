@@ -39,7 +39,7 @@ impl Platform {
             "instance_id": instance.id, "tenant_id": instance.tenant, "address": null, "state": state,
             "is_queued": is_queued,
         });
-        self.world.routes.lock().unwrap().insert(instance.id.k8s_name(), route);
+        self.fixture.routes.lock().unwrap().insert(instance.id.k8s_name(), route);
         self.publish(json!({ "instance_id": instance.id }));
     }
 }
@@ -88,7 +88,7 @@ async fn each_state_has_a_page_in_both_languages() {
         closed.text
     );
     assert_policy(&closed);
-    platform.world.routes.lock().unwrap().clear();
+    platform.fixture.routes.lock().unwrap().clear();
     platform.publish(json!({ "instance_id": instance.id }));
     let gone = testkit::eventually("it is gone", async || {
         let page = browser(&opened, "en").get("/").await;
@@ -108,7 +108,7 @@ async fn the_page_of_a_queued_instance_shows_its_place_and_keeps_it_up_to_date()
             "instance_id": instance.id, "tenant_id": instance.tenant, "address": null, "state": "pending",
             "is_queued": true, "queue": place,
         });
-        platform.world.routes.lock().unwrap().insert(instance.id.k8s_name(), route);
+        platform.fixture.routes.lock().unwrap().insert(instance.id.k8s_name(), route);
         platform.publish(json!({ "instance_id": instance.id }));
     };
     let soon = crate::share_links::now() + jiff::SignedDuration::from_mins(12);

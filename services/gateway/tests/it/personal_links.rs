@@ -44,9 +44,9 @@ impl Platform {
         });
         let url = format!("http://{}/.atelier/share?ticket={ticket}", instance.host);
         let link = json!({ "label": label(instance), "token": self.issuer.sign(claims), "url": url });
-        self.world.personal_links.lock().unwrap().insert(secret.clone(), link);
+        self.fixture.personal_links.lock().unwrap().insert(secret.clone(), link);
         let redeemable = json!({ "label": label(instance), "opened": opened });
-        self.world.link_tickets.lock().unwrap().insert(ticket, redeemable);
+        self.fixture.link_tickets.lock().unwrap().insert(ticket, redeemable);
         (secret, id)
     }
 

@@ -34,7 +34,7 @@ const GPU_TOKEN: &str = "gateway-to-gpu";
 
 /// The state of the stand-in services.
 #[derive(Default)]
-pub(crate) struct World {
+pub(crate) struct Fixture {
     pub(crate) routes: Mutex<HashMap<String, Value>>,
     pub(crate) tickets: Mutex<HashMap<String, Value>>,
     /// Share links, by secret.
@@ -60,7 +60,7 @@ pub(crate) struct World {
 /// A gateway and its upstreams.
 pub(crate) struct Platform {
     pub(crate) issuer: Issuer,
-    pub(crate) world: Arc<World>,
+    pub(crate) fixture: Arc<Fixture>,
     pub(crate) address: SocketAddr,
     pub(crate) metrics: SocketAddr,
     pub(crate) pod: String,
@@ -108,10 +108,14 @@ async fn echo(upgrade: WebSocketUpgrade, headers: HeaderMap) -> Response {
 }
 
 /// A service that answers `/readyz`, and describes all other requests.
-fn service(name: &'static str, world: &Arc<World>) -> Router {
-    let world = Arc::clone(world);
+fn service(name: &'static str, fixture: &Arc<Fixture>) -> Router {
+    let fixture = Arc::clone(fixture);
     let ready = move || async move {
-        if world.not_ready.load(Ordering::SeqCst) { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK }
+        if fixture.not_ready.load(Ordering::SeqCst) {
+            StatusCode::SERVICE_UNAVAILABLE
+        } else {
+            StatusCode::OK
+        }
     };
     Router::new().route("/readyz", get(ready)).fallback(move |request| describe(name, request))
 }
@@ -124,31 +128,35 @@ fn nothing() -> Response {
     api::Problem::not_found().into_response()
 }
 
-async fn route(State(world): State<Arc<World>>, Path(label): Path<String>, headers: HeaderMap) -> Response {
-    world.asked_for_routes.fetch_add(1, Ordering::SeqCst);
-    if world.gpu_away.load(Ordering::SeqCst) {
+async fn route(
+    State(fixture): State<Arc<Fixture>>,
+    Path(label): Path<String>,
+    headers: HeaderMap,
+) -> Response {
+    fixture.asked_for_routes.fetch_add(1, Ordering::SeqCst);
+    if fixture.gpu_away.load(Ordering::SeqCst) {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     }
-    let route = world.routes.lock().unwrap().get(&label).cloned();
+    let route = fixture.routes.lock().unwrap().get(&label).cloned();
     route.filter(|_| known(&headers)).map_or_else(nothing, |route| Json(route).into_response())
 }
 
 /// The feed of changes; the cursor is the number of those that were read.
 async fn route_changes(
-    State(world): State<Arc<World>>,
+    State(fixture): State<Arc<Fixture>>,
     Query(query): Query<HashMap<String, String>>,
     headers: HeaderMap,
 ) -> Response {
-    let away = || world.gpu_away.load(Ordering::SeqCst) || world.feed_away.load(Ordering::SeqCst);
+    let away = || fixture.gpu_away.load(Ordering::SeqCst) || fixture.feed_away.load(Ordering::SeqCst);
     let read: usize = query["after"].parse().unwrap_or_default();
     let deadline = tokio::time::Instant::now() + Duration::from_secs(query["wait_seconds"].parse().unwrap());
     loop {
-        let published = world.published.notified();
+        let published = fixture.published.notified();
         if away() || !known(&headers) {
             return StatusCode::SERVICE_UNAVAILABLE.into_response();
         }
-        let changes = world.changes.lock().unwrap().clone();
-        let is_first = !world.is_followed.swap(true, Ordering::SeqCst);
+        let changes = fixture.changes.lock().unwrap().clone();
+        let is_first = !fixture.is_followed.swap(true, Ordering::SeqCst);
         if changes.len() > read || is_first || tokio::time::Instant::now() >= deadline {
             let items: Vec<_> = changes[read.min(changes.len())..]
                 .iter()
@@ -161,25 +169,33 @@ async fn route_changes(
     }
 }
 
-async fn redeem(State(world): State<Arc<World>>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
+async fn redeem(
+    State(fixture): State<Arc<Fixture>>,
+    headers: HeaderMap,
+    Json(body): Json<Value>,
+) -> Response {
     let ticket = body["ticket"].as_str().unwrap();
-    let mut tickets = world.tickets.lock().unwrap();
+    let mut tickets = fixture.tickets.lock().unwrap();
     let fits = tickets.get(ticket).is_some_and(|t| t["label"] == body["host_label"]) && known(&headers);
     if fits { Json(tickets.remove(ticket).unwrap()["redeemed"].clone()).into_response() } else { nothing() }
 }
 
-async fn open_link(State(world): State<Arc<World>>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
-    let link = world.links.lock().unwrap().get(body["secret"].as_str().unwrap()).cloned();
+async fn open_link(
+    State(fixture): State<Arc<Fixture>>,
+    headers: HeaderMap,
+    Json(body): Json<Value>,
+) -> Response {
+    let link = fixture.links.lock().unwrap().get(body["secret"].as_str().unwrap()).cloned();
     let link = link.filter(|link| link["label"] == body["host_label"] && known(&headers));
     link.map_or_else(nothing, |link| Json(link["opened"].clone()).into_response())
 }
 
 async fn link_ticket(
-    State(world): State<Arc<World>>,
+    State(fixture): State<Arc<Fixture>>,
     headers: HeaderMap,
     Json(body): Json<Value>,
 ) -> Response {
-    let link = world.personal_links.lock().unwrap().get(body["secret"].as_str().unwrap()).cloned();
+    let link = fixture.personal_links.lock().unwrap().get(body["secret"].as_str().unwrap()).cloned();
     let subject = headers.get("x-atelier-subject").and_then(|value| value.to_str().ok());
     let is_for = |link: &Value| link["label"] == body["host_label"] && link["token"].as_str() == subject;
     let link = link.filter(|link| is_for(link) && known(&headers));
@@ -187,22 +203,26 @@ async fn link_ticket(
 }
 
 async fn redeem_link(
-    State(world): State<Arc<World>>,
+    State(fixture): State<Arc<Fixture>>,
     headers: HeaderMap,
     Json(body): Json<Value>,
 ) -> Response {
     let ticket = body["ticket"].as_str().unwrap();
-    let mut tickets = world.link_tickets.lock().unwrap();
+    let mut tickets = fixture.link_tickets.lock().unwrap();
     let fits = tickets.get(ticket).is_some_and(|t| t["label"] == body["host_label"]) && known(&headers);
     if fits { Json(tickets.remove(ticket).unwrap()["opened"].clone()).into_response() } else { nothing() }
 }
 
-async fn activity(State(world): State<Arc<World>>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
-    if world.gpu_away.load(Ordering::SeqCst) || !known(&headers) {
-        world.refused_reports.fetch_add(1, Ordering::SeqCst);
+async fn activity(
+    State(fixture): State<Arc<Fixture>>,
+    headers: HeaderMap,
+    Json(body): Json<Value>,
+) -> Response {
+    if fixture.gpu_away.load(Ordering::SeqCst) || !known(&headers) {
+        fixture.refused_reports.fetch_add(1, Ordering::SeqCst);
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     }
-    world.reports.lock().unwrap().push(body);
+    fixture.reports.lock().unwrap().push(body);
     StatusCode::NO_CONTENT.into_response()
 }
 
@@ -232,7 +252,7 @@ impl Platform {
     }
 
     pub(crate) async fn with(change: impl FnOnce(&mut Config)) -> Self {
-        let (issuer, world) = (Issuer::start().await, Arc::new(World::default()));
+        let (issuer, fixture) = (Issuer::start().await, Arc::new(Fixture::default()));
         let internal = Router::new()
             .route("/internal/v1/routes/{label}", get(route))
             .route("/internal/v1/route-changes", get(route_changes))
@@ -243,10 +263,10 @@ impl Platform {
             .route("/internal/v1/instance-activity", post(activity))
             .route("/v1/instances/{id}/terminal", any(echo))
             .route("/v1/instances/{id}/log", post(|r: Request| async { Body::new(r.into_body()) }))
-            .with_state(Arc::clone(&world));
+            .with_state(Arc::clone(&fixture));
         let mut urls: HashMap<_, url::Url> = HashMap::new();
         for name in ::platform::routed().map(|service| service.name.as_str()) {
-            let service = service(name, &world);
+            let service = service(name, &fixture);
             let service = if name == "gpu" { service.merge(internal.clone()) } else { service };
             urls.insert(name, testkit::serve(service).await.parse().unwrap());
         }
@@ -291,7 +311,7 @@ impl Platform {
         let served = tokio::spawn(async move { app.serve_on(public, internal_listener).await.unwrap() });
         Self {
             issuer,
-            world,
+            fixture,
             address,
             metrics,
             pod: testkit::serve(pod()).await.trim_start_matches("http://").to_owned(),
@@ -328,14 +348,14 @@ impl Platform {
         let route = json!({
             "instance_id": instance.id, "tenant_id": instance.tenant, "address": address, "state": state,
         });
-        self.world.routes.lock().unwrap().insert(instance.id.k8s_name(), route);
+        self.fixture.routes.lock().unwrap().insert(instance.id.k8s_name(), route);
         self.publish(json!({ "instance_id": instance.id }));
     }
 
     /// Publishes a change of routes.
     pub(crate) fn publish(&self, change: Value) {
-        self.world.changes.lock().unwrap().push(change);
-        self.world.published.notify_waiters();
+        self.fixture.changes.lock().unwrap().push(change);
+        self.fixture.published.notify_waiters();
     }
 
     /// A new ticket for the instance.
@@ -348,7 +368,7 @@ impl Platform {
         });
         let label = instance.host.split('.').next();
         let entry = json!({ "label": label, "redeemed": redeemed });
-        self.world.tickets.lock().unwrap().insert(ticket.clone(), entry);
+        self.fixture.tickets.lock().unwrap().insert(ticket.clone(), entry);
         ticket
     }
 

@@ -18,7 +18,7 @@ impl Platform {
             "instance_id": instance.id, "tenant_id": instance.tenant, "address": self.pod, "state": "running",
             "sign_in": sign_in,
         });
-        self.world.routes.lock().unwrap().insert(label.clone(), route);
+        self.fixture.routes.lock().unwrap().insert(label.clone(), route);
         Instance { host: format!("{label}.localhost:{}", self.address.port()), ..instance.clone() }
     }
 }

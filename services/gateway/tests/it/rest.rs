@@ -167,7 +167,7 @@ async fn the_gateway_is_ready_while_a_service_is() {
     let platform = Platform::start().await;
     assert_eq!(platform.client.get("/healthz").await.expect(200).text, "ok\n");
     platform.ready().await;
-    platform.world.not_ready.store(true, Ordering::SeqCst);
+    platform.fixture.not_ready.store(true, Ordering::SeqCst);
     let text = eventually("the gateway notices", async || {
         let answer = platform.client.get("/readyz").await;
         (answer.status == 503).then_some(answer.text)
@@ -175,7 +175,7 @@ async fn the_gateway_is_ready_while_a_service_is() {
     .await;
     let services: Vec<_> = ::platform::routed().map(|service| service.name.as_str()).collect();
     assert_eq!(text, format!("waiting for {}\n", services.join(", ")));
-    platform.world.not_ready.store(false, Ordering::SeqCst);
+    platform.fixture.not_ready.store(false, Ordering::SeqCst);
     platform.ready().await;
     let platform =
         Platform::with(|config| config.services["stock"] = "http://127.0.0.1:9".parse().unwrap()).await;

@@ -21,7 +21,7 @@ const SOON: Duration = Duration::from_secs(1);
 
 async fn followed(platform: &Platform) {
     eventually("the feed is followed", async || {
-        platform.world.is_followed.load(Ordering::SeqCst).then_some(())
+        platform.fixture.is_followed.load(Ordering::SeqCst).then_some(())
     })
     .await;
 }
@@ -122,12 +122,12 @@ async fn a_change_that_changes_nothing_cuts_nothing() {
     followed(&platform).await;
     let instance = platform.instance();
     let mut socket = socket(&platform, &instance).await;
-    let asked = platform.world.asked_for_routes.load(Ordering::SeqCst);
+    let asked = platform.fixture.asked_for_routes.load(Ordering::SeqCst);
     platform.route(&instance, "running", Some(&platform.pod));
     platform.publish(json!({ "tenant_id": instance.tenant }));
     platform.publish(json!({ "instance_id": InstanceId::new() }));
     eventually("the gateway has looked", async || {
-        (platform.world.asked_for_routes.load(Ordering::SeqCst) > asked).then_some(())
+        (platform.fixture.asked_for_routes.load(Ordering::SeqCst) > asked).then_some(())
     })
     .await;
     goes_on(&mut socket).await;
@@ -142,19 +142,19 @@ async fn a_known_route_is_not_asked_for_again() {
     let instance = platform.instance();
     let opened = platform.opened(&instance).await;
     let _ = opened.get("/").await.expect(200);
-    let asked = platform.world.asked_for_routes.load(Ordering::SeqCst);
+    let asked = platform.fixture.asked_for_routes.load(Ordering::SeqCst);
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_millis(1500) {
         let _ = opened.get("/").await.expect(200);
     }
-    assert_eq!(platform.world.asked_for_routes.load(Ordering::SeqCst), asked);
+    assert_eq!(platform.fixture.asked_for_routes.load(Ordering::SeqCst), asked);
 }
 
 #[tokio::test]
 async fn without_the_feed_routes_are_asked_for_again_and_again() {
     let platform = Platform::start().await;
-    platform.world.feed_away.store(true, Ordering::SeqCst);
-    platform.world.published.notify_waiters();
+    platform.fixture.feed_away.store(true, Ordering::SeqCst);
+    platform.fixture.published.notify_waiters();
     let instance = platform.instance();
     let opened = platform.opened(&instance).await;
     let _ = opened.get("/").await.expect(200);
@@ -168,7 +168,7 @@ async fn without_the_feed_routes_are_asked_for_again_and_again() {
     let _ = opened.get("/").await.expect(200);
     // the feed is back, with all that it has published since
     let mut socket = socket(&platform, &instance).await;
-    platform.world.feed_away.store(false, Ordering::SeqCst);
+    platform.fixture.feed_away.store(false, Ordering::SeqCst);
     platform.route(&instance, "stopped", None);
     let end =
         tokio::time::timeout(Duration::from_secs(10), socket.next()).await.expect("the socket is still open");
@@ -182,7 +182,7 @@ async fn a_port_that_was_open_to_everyone_is_closed_at_once() {
     let instance = platform.instance();
     let port = platform.port(&instance, 8188, false);
     let label = port.host.split('.').next().unwrap().to_owned();
-    let route = platform.world.routes.lock().unwrap()[&label].clone();
+    let route = platform.fixture.routes.lock().unwrap()[&label].clone();
     let tenant = json!({ "tenant_id": instance.tenant });
     let own = json!({ "instance_id": instance.id });
     let closed = |route: &serde_json::Value| {
@@ -192,7 +192,7 @@ async fn a_port_that_was_open_to_everyone_is_closed_at_once() {
     };
     // its tenant is suspended, it is removed, it needs sign-in now
     for (change, now) in [(tenant, None), (own.clone(), None), (own.clone(), Some(closed(&route)))] {
-        platform.world.routes.lock().unwrap().insert(label.clone(), route.clone());
+        platform.fixture.routes.lock().unwrap().insert(label.clone(), route.clone());
         platform.publish(own.clone());
         eventually("it is open", async || (platform.at(&port).get("/").await.status == 200).then_some(()))
             .await;
@@ -200,8 +200,8 @@ async fn a_port_that_was_open_to_everyone_is_closed_at_once() {
         assert!(matches!(socket.next().await, Some(Ok(Message::Text(_)))), "the greeting");
         let mut download = stream(&platform, &port).await;
         match now {
-            Some(now) => drop(platform.world.routes.lock().unwrap().insert(label.clone(), now)),
-            None => drop(platform.world.routes.lock().unwrap().remove(&label)),
+            Some(now) => drop(platform.fixture.routes.lock().unwrap().insert(label.clone(), now)),
+            None => drop(platform.fixture.routes.lock().unwrap().remove(&label)),
         }
         platform.publish(change);
         is_cut(socket).await;
@@ -218,7 +218,7 @@ async fn made_up_host_names_are_remembered_and_limited() {
     let instance = platform.instance();
     let opened = platform.opened(&instance).await;
     let _ = opened.get("/").await.expect(200);
-    let asked = || platform.world.asked_for_routes.load(Ordering::SeqCst);
+    let asked = || platform.fixture.asked_for_routes.load(Ordering::SeqCst);
     let before = asked();
     let unknown =
         |port: u16| platform.client.header("host", &format!("p{port}-{}.localhost", instance.id.k8s_name()));

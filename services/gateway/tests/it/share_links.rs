@@ -28,14 +28,18 @@ impl Platform {
             "created_by": instance.user, "rights_at": now(),
             "expires_at": now() + SignedDuration::from_secs(seconds),
         });
-        self.world.links.lock().unwrap().insert(id.to_string(), json!({ "label": label, "opened": opened }));
+        self.fixture
+            .links
+            .lock()
+            .unwrap()
+            .insert(id.to_string(), json!({ "label": label, "opened": opened }));
         id
     }
 
     /// Sets the valid links of the instance's host name.
     pub(crate) fn share(&self, instance: &Instance, links: &[ShareLinkId]) {
         let label = instance.host.split('.').next().unwrap();
-        self.world.routes.lock().unwrap().get_mut(label).unwrap()["share_links"] = json!(links);
+        self.fixture.routes.lock().unwrap().get_mut(label).unwrap()["share_links"] = json!(links);
         self.publish(json!({ "instance_id": instance.id }));
     }
 

@@ -9,33 +9,33 @@ use auth::{ApiKey, Claims, Revocation};
 use cache::CacheConfig;
 use testkit::{SlowProxy, Valkey, eventually, within};
 
-use crate::credentials::{World, key};
+use crate::credentials::{Fixture, key};
 
 fn at(url: &str) -> CacheConfig {
     CacheConfig { url: url.into(), key: ("A".repeat(43) + "=").into() }
 }
 
 /// A gateway with an identity service.
-async fn first(url: &str) -> World {
-    let world = World::with(|config| config.cache = Some(at(url))).await;
-    world.platform.ready().await;
-    world
+async fn first(url: &str) -> Fixture {
+    let fixture = Fixture::with(|config| config.cache = Some(at(url))).await;
+    fixture.platform.ready().await;
+    fixture
 }
 
 /// Another gateway of the same platform.
-async fn another(url: &str, first: &World) -> World {
-    let world = World::with(|config| {
+async fn another(url: &str, first: &Fixture) -> Fixture {
+    let fixture = Fixture::with(|config| {
         config.cache = Some(at(url));
         config.auth = first.platform.issuer.config();
         config.services["identity"] = first.identity_url.parse().unwrap();
     })
     .await;
-    world.platform.ready().await;
-    world
+    fixture.platform.ready().await;
+    fixture
 }
 
-async fn status(world: &World, key: &str) -> u16 {
-    world.client(key).get("/v1/stock").await.status
+async fn status(fixture: &Fixture, key: &str) -> u16 {
+    fixture.client(key).get("/v1/stock").await.status
 }
 
 fn name(key: &str) -> String {
@@ -44,11 +44,11 @@ fn name(key: &str) -> String {
 
 /// Uses a new key at the first gateway until its token is stored: a busy machine may fail to store some. Returns the key, its
 /// claims and its token.
-async fn stored(world: &World, store: &Valkey) -> (String, Claims, String) {
+async fn stored(fixture: &Fixture, store: &Valkey) -> (String, Claims, String) {
     for seed in 1..100 {
-        let (key, claims) = (key(seed), world.claims());
-        let token = world.grants(&key, &claims, 300, None);
-        assert_eq!(status(world, &key).await, 200);
+        let (key, claims) = (key(seed), fixture.claims());
+        let token = fixture.grants(&key, &claims, 300, None);
+        assert_eq!(status(fixture, &key).await, 200);
         if store.names().await.contains(&name(&key)) {
             return (key, claims, token);
         }

@@ -7,16 +7,16 @@ use serde_json::{Value, json};
 use testkit::{Client, eventually};
 
 use crate::{
-    harness::{Setup, World},
+    harness::{Fixture, Setup},
     neighbours::Condition,
 };
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_foreign_instance_is_like_one_that_is_not() {
-    let world = World::start().await;
-    let id = world.running().await;
-    let operation = world.member().get(&format!("/v1/instances/{id}")).await.str("operation_id").to_owned();
-    let stranger = world.user(TenantId::new(), Role::Owner);
+    let fixture = Fixture::start().await;
+    let id = fixture.running().await;
+    let operation = fixture.member().get(&format!("/v1/instances/{id}")).await.str("operation_id").to_owned();
+    let stranger = fixture.user(TenantId::new(), Role::Owner);
     let none = InstanceId::new();
     for (method, path) in [
         (Method::GET, ""),
@@ -46,19 +46,19 @@ async fn a_foreign_instance_is_like_one_that_is_not() {
     assert_eq!(foreign.text, missing.text);
     for list in ["/v1/instances", "/v1/instance-operations"] {
         assert_eq!(stranger.get(list).await.expect(200).body["items"], json!([]));
-        assert_ne!(world.member().get(list).await.expect(200).body["items"], json!([]));
+        assert_ne!(fixture.member().get(list).await.expect(200).body["items"], json!([]));
     }
     let filtered = format!("/v1/instance-operations?instance_id={id}");
     assert_eq!(stranger.get(&filtered).await.expect(200).body["items"], json!([]));
-    let _ = world.member().get(&format!("/v1/instances/{id}")).await.expect(200);
+    let _ = fixture.member().get(&format!("/v1/instances/{id}")).await.expect(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_database_itself_shows_a_tenant_only_its_own_rows() {
-    let world = World::start().await;
-    let id = world.running().await;
-    let _ = world.member().post(&format!("/v1/instances/{id}/tickets"), Value::Null).await.expect(201);
-    let db = db::Db::connect("gpu", &world.config.database).unwrap();
+    let fixture = Fixture::start().await;
+    let id = fixture.running().await;
+    let _ = fixture.member().post(&format!("/v1/instances/{id}/tickets"), Value::Null).await.expect(201);
+    let db = db::Db::connect("gpu", &fixture.config.database).unwrap();
     // the statements name no tenant at all
     let counts = async |tx: &mut db::Tx| -> Vec<i64> {
         let mut counts = Vec::new();
@@ -73,7 +73,7 @@ async fn the_database_itself_shows_a_tenant_only_its_own_rows() {
         }
         counts
     };
-    let mut own = db.tenant(world.tenant).await.unwrap();
+    let mut own = db.tenant(fixture.tenant).await.unwrap();
     assert_eq!(counts(&mut own).await, [1, 1, 1, 1, 2]);
     let mut foreign = db.tenant(TenantId::new()).await.unwrap();
     assert_eq!(counts(&mut foreign).await, [0, 0, 0, 0, 0]);
@@ -88,66 +88,66 @@ async fn the_database_itself_shows_a_tenant_only_its_own_rows() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_viewer_reads_and_does_not_write() {
-    let world = World::start().await;
-    let id = world.running().await;
-    let viewer = world.user(world.tenant, Role::Viewer).header("if-match", "*");
+    let fixture = Fixture::start().await;
+    let id = fixture.running().await;
+    let viewer = fixture.user(fixture.tenant, Role::Viewer).header("if-match", "*");
     let path = format!("/v1/instances/{id}");
     let _ = viewer.get(&path).await.expect(200);
     let _ = viewer.get(&format!("{path}/usage")).await.expect(200);
-    viewer.post("/v1/instances", World::order()).await.expect_problem(403, "forbidden");
+    viewer.post("/v1/instances", Fixture::order()).await.expect_problem(403, "forbidden");
     viewer.send(Method::PATCH, &path, &json!({ "name": "x" })).await.expect_problem(403, "forbidden");
     viewer.delete(&path).await.expect_problem(403, "forbidden");
     for action in ["start", "stop", "restart", "tickets"] {
         viewer.post(&format!("{path}/{action}"), Value::Null).await.expect_problem(403, "forbidden");
     }
     viewer.get(&format!("{path}/terminal")).await.expect_problem(403, "forbidden");
-    Client::new(&world.base).get(&path).await.expect_problem(401, "unauthenticated");
-    world.admin().get(&path).await.expect_problem(403, "forbidden");
-    world.member().get("/internal/v1/routes/x").await.expect_problem(401, "unauthenticated");
+    Client::new(&fixture.base).get(&path).await.expect_problem(401, "unauthenticated");
+    fixture.admin().get(&path).await.expect_problem(403, "forbidden");
+    fixture.member().get("/internal/v1/routes/x").await.expect_problem(401, "unauthenticated");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_same_write_again_is_the_same_answer() {
-    let world = World::start().await;
-    let keyed = world.member().key("order-1");
-    let first = keyed.post("/v1/instances", World::order()).await.expect(202);
-    let again = keyed.post("/v1/instances", World::order()).await.expect(202);
+    let fixture = Fixture::start().await;
+    let keyed = fixture.member().key("order-1");
+    let first = keyed.post("/v1/instances", Fixture::order()).await.expect(202);
+    let again = keyed.post("/v1/instances", Fixture::order()).await.expect(202);
     assert_eq!(first.str("id"), again.str("id"));
     assert_eq!(again.header("idempotency-replayed"), Some("true"));
     assert_eq!(again.header("location"), first.header("location"));
-    let mut other = World::order();
+    let mut other = Fixture::order();
     other["name"] = json!("other");
     keyed.post("/v1/instances", other).await.expect_problem(422, "idempotency-key-reused");
-    assert_eq!(world.member().get("/v1/instances").await.body["items"].as_array().unwrap().len(), 1);
+    assert_eq!(fixture.member().get("/v1/instances").await.body["items"].as_array().unwrap().len(), 1);
     // the stored answer is given even when the order could not be checked now
-    world.neighbours.be(Condition::Away);
-    let _ = keyed.post("/v1/instances", World::order()).await.expect(202);
-    world.neighbours.be(Condition::Well);
+    fixture.neighbours.be(Condition::Away);
+    let _ = keyed.post("/v1/instances", Fixture::order()).await.expect(202);
+    fixture.neighbours.be(Condition::Well);
     // another tenant's key of the same text is another key
-    let stranger = world.user(TenantId::new(), Role::Member).key("order-1");
-    let theirs = stranger.post("/v1/instances", World::order()).await.expect(202);
+    let stranger = fixture.user(TenantId::new(), Role::Member).key("order-1");
+    let theirs = stranger.post("/v1/instances", Fixture::order()).await.expect(202);
     assert_ne!(theirs.str("id"), first.str("id"));
     // many at once, one instance
-    let racing = world.member().key("race");
+    let racing = fixture.member().key("race");
     let answers =
-        futures::future::join_all((0..8).map(|_| racing.post("/v1/instances", World::order()))).await;
+        futures::future::join_all((0..8).map(|_| racing.post("/v1/instances", Fixture::order()))).await;
     assert!(answers.iter().all(|a| a.status == 202 || a.status == 409));
-    let made = world.member().get("/v1/instances").await;
+    let made = fixture.member().get("/v1/instances").await;
     assert_eq!(made.body["items"].as_array().unwrap().len(), 2);
     // without a key, none
     let bare = reqwest::Client::new()
-        .post(format!("{}/v1/instances", world.base))
-        .bearer_auth(world.issuer.user(world.tenant, Role::Member))
-        .json(&World::order());
+        .post(format!("{}/v1/instances", fixture.base))
+        .bearer_auth(fixture.issuer.user(fixture.tenant, Role::Member))
+        .json(&Fixture::order());
     assert_eq!(bare.send().await.unwrap().status(), 400);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_ticket_opens_its_instance_once_and_is_shown_once() {
-    let world = World::start().await;
-    let id = world.running().await;
-    let other = world.running().await;
-    let keyed = world.member().key("ticket-1");
+    let fixture = Fixture::start().await;
+    let id = fixture.running().await;
+    let other = fixture.running().await;
+    let keyed = fixture.member().key("ticket-1");
     let path = format!("/v1/instances/{id}/tickets");
     let made = keyed.post(&path, Value::Null).await.expect(201);
     let url: url::Url = made.str("url").parse().unwrap();
@@ -159,7 +159,7 @@ async fn a_ticket_opens_its_instance_once_and_is_shown_once() {
     assert_eq!(again.body["url"], Value::Null, "the ticket is shown again");
 
     let redeem = async |ticket: &str, label: String| {
-        world
+        fixture
             .gateway()
             .post("/internal/v1/tickets/redeem", json!({ "ticket": ticket, "host_label": label }))
             .await
@@ -171,14 +171,14 @@ async fn a_ticket_opens_its_instance_once_and_is_shown_once() {
     let answers = futures::future::join_all((0..8).map(|_| redeem(&ticket, id.k8s_name()))).await;
     let let_in: Vec<_> = answers.iter().filter(|answer| answer.status == 200).collect();
     assert_eq!(let_in.len(), 1);
-    assert_eq!(let_in[0].str("tenant_id"), world.tenant.to_string());
+    assert_eq!(let_in[0].str("tenant_id"), fixture.tenant.to_string());
     redeem(&ticket, id.k8s_name()).await.expect_problem(404, "not-found");
 
     // an old one opens nothing
-    let made = world.member().post(&path, Value::Null).await.expect(201);
+    let made = fixture.member().post(&path, Value::Null).await.expect(201);
     let url: url::Url = made.str("url").parse().unwrap();
     let ticket = url.query_pairs().next().unwrap().1.into_owned();
-    let mut admin = world.db.admin().await;
+    let mut admin = fixture.db.admin().await;
     sqlx::query("update gpu.tickets set expires_at = now()").execute(&mut admin).await.unwrap();
     redeem(&ticket, id.k8s_name()).await.expect_problem(404, "not-found");
     // and the database does not know it
@@ -189,9 +189,9 @@ async fn a_ticket_opens_its_instance_once_and_is_shown_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nonsense_is_refused_with_the_place_and_makes_nothing() {
-    let world = World::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
-    let foreign = world.neighbours.add_storage(TenantId::new());
-    let member = world.member();
+    let fixture = Fixture::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
+    let foreign = fixture.neighbours.add_storage(TenantId::new());
+    let member = fixture.member();
     let long = "x".repeat(64);
     for (pointer, value) in [
         ("/name", json!("")),
@@ -216,18 +216,18 @@ async fn nonsense_is_refused_with_the_place_and_makes_nothing() {
         ("/env/0/value", json!([{ "name": "A", "value": "a\u{0}b" }])),
         ("/surprise", json!(1)),
     ] {
-        let mut order = World::order();
+        let mut order = Fixture::order();
         order[pointer.split('/').nth(1).unwrap()] = value;
         let refused = member.post("/v1/instances", order).await.expect_problem(422, "invalid-field");
         assert_eq!(refused.body["errors"][0]["pointer"], pointer, "{}", refused.text);
     }
-    let mut many = World::order();
+    let mut many = Fixture::order();
     many["env"] = (0..101).map(|i| json!({ "name": format!("V{i}"), "value": "" })).collect();
     member.post("/v1/instances", many).await.expect_problem(422, "invalid-field");
     let raw = async |body: String| {
         reqwest::Client::new()
-            .post(format!("{}/v1/instances", world.base))
-            .bearer_auth(world.issuer.user(world.tenant, Role::Member))
+            .post(format!("{}/v1/instances", fixture.base))
+            .bearer_auth(fixture.issuer.user(fixture.tenant, Role::Member))
             .header("idempotency-key", "k")
             .header("content-type", "application/json")
             .body(body)
@@ -243,21 +243,21 @@ async fn nonsense_is_refused_with_the_place_and_makes_nothing() {
         member.get(&format!("/v1/instances{query}")).await.expect_problem(422, "invalid-field");
     }
     assert_eq!(member.get("/v1/instances").await.expect(200).body["items"], json!([]));
-    assert_eq!(world.neighbours.attachments(), 0);
-    let mut order = World::order();
-    order["datacenter"] = json!(world.neighbours.datacenter);
+    assert_eq!(fixture.neighbours.attachments(), 0);
+    let mut order = Fixture::order();
+    order["datacenter"] = json!(fixture.neighbours.datacenter);
     let _ = member.post("/v1/instances", order).await.expect(202);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn instances_are_listed_filtered_and_renamed() {
-    let world = World::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
-    let member = world.member();
+    let fixture = Fixture::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
+    let member = fixture.member();
     let mut ids = Vec::new();
     for name in ["Alpha", "alpine", "beta"] {
-        let mut order = World::order();
+        let mut order = Fixture::order();
         order["name"] = json!(name);
-        ids.push(world.ordered(order).await);
+        ids.push(fixture.ordered(order).await);
     }
     let names = async |query: &str| -> Vec<String> {
         let list = member.get(&format!("/v1/instances{query}")).await.expect(200);
@@ -281,13 +281,13 @@ async fn instances_are_listed_filtered_and_renamed() {
     member.patch(&path, etag, json!({ "name": "delta" })).await.expect_problem(412, "changed-meanwhile");
     member.patch(&path, "*", json!({ "state": "running" })).await.expect_problem(422, "invalid-field");
     // a name is made up where none is given
-    let id = world.ordered(World::order()).await;
+    let id = fixture.ordered(Fixture::order()).await;
     let named = member.get(&format!("/v1/instances/{id}")).await;
     assert!(named.str("name").starts_with("shell-"));
     // what was never claimed can be deleted at once
     let _ = member.delete(&format!("/v1/instances/{id}")).await.expect(202);
     eventually("it is gone", async || {
-        world.reconcile(id).await;
+        fixture.reconcile(id).await;
         (member.get(&format!("/v1/instances/{id}")).await.status == 404).then_some(())
     })
     .await;

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use testkit::{Client, Response, eventually};
 
 use crate::{
-    harness::{Replica, Setup, World},
+    harness::{Fixture, Replica, Setup},
     operator::{EPOCH, at},
 };
 
@@ -33,7 +33,7 @@ fn second(time: &Value) -> i64 {
         - EPOCH
 }
 
-impl World {
+impl Fixture {
     async fn with_budgets(units: usize, workers: bool) -> Self {
         Self::with(Setup { units, workers, clock: Some(clock) }).await
     }
@@ -112,22 +112,22 @@ fn terms(amount: &str, steps: &[u8]) -> Value {
 /// The instance costs 0.0001 a second, and a quarter of it while it is stopped and keeps its unit.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_budget_warns_and_then_stops_what_waits_runs_and_is_held() {
-    let world = World::with_budgets(2, true).await;
-    let other = world.replica_with_clock(true).await;
-    world.put_budget(terms("0.2", &[50, 80])).await;
-    let (running, kept) = (world.running().await, world.running().await);
-    let (unit, kept_unit) = (world.unit_of(running).await, world.unit_of(kept).await);
-    world.travel(160).await;
-    let _ = world.stop_and_hold(kept, json!({ "for_seconds": 3600 })).await.expect(202);
-    world.emptied(&kept_unit).await;
-    world.operator.ended(&kept_unit, 160).await;
-    world.held(kept).await;
-    let waiting = world.ordered(waiting_order()).await;
-    eventually("one instance waits", async || (world.neighbours.waits() == 1).then_some(())).await;
+    let fixture = Fixture::with_budgets(2, true).await;
+    let other = fixture.replica_with_clock(true).await;
+    fixture.put_budget(terms("0.2", &[50, 80])).await;
+    let (running, kept) = (fixture.running().await, fixture.running().await);
+    let (unit, kept_unit) = (fixture.unit_of(running).await, fixture.unit_of(kept).await);
+    fixture.travel(160).await;
+    let _ = fixture.stop_and_hold(kept, json!({ "for_seconds": 3600 })).await.expect(202);
+    fixture.emptied(&kept_unit).await;
+    fixture.operator.ended(&kept_unit, 160).await;
+    fixture.held(kept).await;
+    let waiting = fixture.ordered(waiting_order()).await;
+    eventually("one instance waits", async || (fixture.neighbours.waits() == 1).then_some(())).await;
 
     // 0.012 until 160, then 0.000125 a second
-    world.settled().await;
-    let budget = world.budget().await;
+    fixture.settled().await;
+    let budget = fixture.budget().await;
     assert_eq!((&budget["spent"], &budget["rate_per_hour"]), (&json!("0.012"), &json!("0.45")), "{budget}");
     assert_eq!(second(&budget["runs_out_at"]), 1664);
     assert_eq!(second(&budget["renews_at"]), NEXT_MONTH);
@@ -146,147 +146,147 @@ async fn a_budget_warns_and_then_stops_what_waits_runs_and_is_held() {
         (1364, &["50 at 0.1", "80 at 0.16", "stopping at 1664"]),
         (1663, &["50 at 0.1", "80 at 0.16", "stopping at 1664"]),
     ] {
-        world.travel(time).await;
-        assert_eq!(world.budget_events().await, expected, "at {time}");
+        fixture.travel(time).await;
+        assert_eq!(fixture.budget_events().await, expected, "at {time}");
     }
-    assert_eq!(world.instance(running).await["state"], "running");
+    assert_eq!(fixture.instance(running).await["state"], "running");
 
-    world.travel(1664).await;
-    assert_eq!(world.budget_events().await[3..], ["100 at 0.2", "stopped"]);
-    let left = world.in_state(waiting, "stopped").await.body;
-    assert_eq!((&left["reason"], world.neighbours.waits()), (&json!("budget_exhausted"), 0));
-    world.emptied(&unit).await;
+    fixture.travel(1664).await;
+    assert_eq!(fixture.budget_events().await[3..], ["100 at 0.2", "stopped"]);
+    let left = fixture.in_state(waiting, "stopped").await.body;
+    assert_eq!((&left["reason"], fixture.neighbours.waits()), (&json!("budget_exhausted"), 0));
+    fixture.emptied(&unit).await;
     // the unit is kept while the other instance terminates
-    world.settled().await;
-    let stopping = world.instance(running).await;
+    fixture.settled().await;
+    let stopping = fixture.instance(running).await;
     assert_eq!((&stopping["state"], &stopping["reason"]), (&json!("stopping"), &json!("budget_exhausted")));
-    assert!(!world.instance(kept).await["hold"].is_null());
+    assert!(!fixture.instance(kept).await["hold"].is_null());
     NOW.store(1670, Ordering::SeqCst);
-    world.operator.ended(&unit, 1670).await;
-    eventually("both units are released", async || (world.neighbours.claims() == 0).then_some(())).await;
-    let stopped = world.in_state(running, "stopped").await.body;
+    fixture.operator.ended(&unit, 1670).await;
+    eventually("both units are released", async || (fixture.neighbours.claims() == 0).then_some(())).await;
+    let stopped = fixture.in_state(running, "stopped").await.body;
     assert_eq!(stopped["reason"], "budget_exhausted");
-    let ended = world.member().get(&format!("/v1/instances/{kept}/events?type=instance.hold_ended")).await;
+    let ended = fixture.member().get(&format!("/v1/instances/{kept}/events?type=instance.hold_ended")).await;
     let ended = ended.expect(200).body["items"][0]["data"].clone();
     assert_eq!((&ended["cause"], second(&ended["ended_at"])), (&json!("budget_exhausted"), 1670));
-    let history = world.history(running).await;
+    let history = fixture.history(running).await;
     assert_eq!(
         history[3..],
         ["stop_requested system budget_exhausted", "run_ended system", "stopped system budget_exhausted"]
     );
 
-    let budget = world.budget().await;
+    let budget = fixture.budget().await;
     assert_eq!((&budget["spent"], &budget["spent_held"]), (&json!("0.20075"), &json!("0.03775")), "{budget}");
     assert_eq!((&budget["starts_refused"], second(&budget["refused_until"])), (&json!(true), NEXT_MONTH));
     assert_eq!(second(&budget["steps"][2]["reached_at"]), 1664);
     // evaluated again, nothing changes
     let version = "select version from gpu.allowances";
-    let before = world.count(version).await;
-    world.execute("update gpu.budgets set wake_at = now() - interval '1 second'").await;
-    world.settled().await;
-    assert_eq!((world.count(version).await, world.budget_events().await.len()), (before, 5));
+    let before = fixture.count(version).await;
+    fixture.execute("update gpu.budgets set wake_at = now() - interval '1 second'").await;
+    fixture.settled().await;
+    assert_eq!((fixture.count(version).await, fixture.budget_events().await.len()), (before, 5));
     let start = format!("/v1/instances/{running}/start");
     for refused in [
-        world.member().post(&start, Value::Null).await,
-        world.member().post("/v1/instances", World::order()).await,
-        world.member().post("/v1/instances", waiting_order()).await,
+        fixture.member().post(&start, Value::Null).await,
+        fixture.member().post("/v1/instances", Fixture::order()).await,
+        fixture.member().post("/v1/instances", waiting_order()).await,
     ] {
         let refused = refused.expect_problem(409, "budget-exhausted");
         assert_eq!(second(&refused.body["renews_at"]), NEXT_MONTH);
     }
-    let quote = world.member().post("/v1/instances/quote", World::order()).await.expect(200).body;
+    let quote = fixture.member().post("/v1/instances/quote", Fixture::order()).await.expect(200).body;
     assert_eq!((&quote["starts_now"], &quote["reason"]), (&json!(false), &json!("budget_exhausted")));
 
     // a larger budget counts at once
-    let budgets = format!("/v1/platform-budgets/{}?reason=more", world.tenant);
-    let etag = world.admin().get(&budgets).await.expect(200).header("etag").unwrap().to_owned();
-    let admin = world.admin();
+    let budgets = format!("/v1/platform-budgets/{}?reason=more", fixture.tenant);
+    let etag = fixture.admin().get(&budgets).await.expect(200).header("etag").unwrap().to_owned();
+    let admin = fixture.admin();
     let _ = admin.header("if-match", &etag).put(&budgets, terms("10", &[50, 80])).await.expect(200);
     let late = admin.header("if-match", &etag).put(&budgets, terms("1", &[])).await;
     late.expect_problem(412, "changed-meanwhile");
-    let _ = world.member().post(&start, Value::Null).await.expect(202);
-    assert_eq!(world.budget_events().await[5..], ["resumed budget_changed"]);
-    assert_eq!(world.execute("delete from gpu.admin_actions where action = 'put_budget'").await, 2);
+    let _ = fixture.member().post(&start, Value::Null).await.expect(202);
+    assert_eq!(fixture.budget_events().await[5..], ["resumed budget_changed"]);
+    assert_eq!(fixture.execute("delete from gpu.admin_actions where action = 'put_budget'").await, 2);
     other.process.shutdown.begin();
 }
 
 fn waiting_order() -> Value {
-    let mut order = World::order();
+    let mut order = Fixture::order();
     order["wait"] = json!(true);
     order
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_next_month_lets_instances_start_again() {
-    let world = World::with_budgets(1, true).await;
-    world.put_budget(terms("1", &[50])).await;
-    let id = world.running().await;
-    let unit = world.unit_of(id).await;
-    world.travel(10_100).await;
-    world.emptied(&unit).await;
-    world.operator.ended(&unit, 10_200).await;
-    let _ = world.in_state(id, "stopped").await;
-    assert_eq!(world.budget_events().await, ["50 at 1", "100 at 1", "stopped"]);
+    let fixture = Fixture::with_budgets(1, true).await;
+    fixture.put_budget(terms("1", &[50])).await;
+    let id = fixture.running().await;
+    let unit = fixture.unit_of(id).await;
+    fixture.travel(10_100).await;
+    fixture.emptied(&unit).await;
+    fixture.operator.ended(&unit, 10_200).await;
+    let _ = fixture.in_state(id, "stopped").await;
+    assert_eq!(fixture.budget_events().await, ["50 at 1", "100 at 1", "stopped"]);
     let start = format!("/v1/instances/{id}/start");
-    world.travel(NEXT_MONTH - 1).await;
-    world.member().post(&start, Value::Null).await.expect_problem(409, "budget-exhausted");
-    world.travel(NEXT_MONTH).await;
-    let _ = world.member().post(&start, Value::Null).await.expect(202);
-    assert_eq!(world.budget_events().await[3..], ["resumed new_month"]);
+    fixture.travel(NEXT_MONTH - 1).await;
+    fixture.member().post(&start, Value::Null).await.expect_problem(409, "budget-exhausted");
+    fixture.travel(NEXT_MONTH).await;
+    let _ = fixture.member().post(&start, Value::Null).await.expect(202);
+    assert_eq!(fixture.budget_events().await[3..], ["resumed new_month"]);
     // a run that began in the month before counts from the first second of this one
-    world.unit_of(id).await;
-    world.operator.ready_since(&unit, NEXT_MONTH - 1000).await;
-    let _ = world.in_state(id, "running").await;
-    world.travel(NEXT_MONTH + 500).await;
-    assert_eq!(world.budget().await["spent"], "0.05");
-    world.travel(NEXT_MONTH + 4_999).await;
-    assert_eq!(world.budget_events().await.len(), 4);
-    world.travel(NEXT_MONTH + 5_000).await;
-    assert_eq!(world.budget_events().await[4..], ["50 at 0.5"]);
+    fixture.unit_of(id).await;
+    fixture.operator.ready_since(&unit, NEXT_MONTH - 1000).await;
+    let _ = fixture.in_state(id, "running").await;
+    fixture.travel(NEXT_MONTH + 500).await;
+    assert_eq!(fixture.budget().await["spent"], "0.05");
+    fixture.travel(NEXT_MONTH + 4_999).await;
+    assert_eq!(fixture.budget_events().await.len(), 4);
+    fixture.travel(NEXT_MONTH + 5_000).await;
+    assert_eq!(fixture.budget_events().await[4..], ["50 at 0.5"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_step_is_reached_once_whatever_is_corrected() {
-    let world = World::with_budgets(1, true).await;
-    world.put_budget(terms("1", &[50, 80])).await;
-    let id = world.running().await;
-    let unit = world.unit_of(id).await;
-    world.travel(5_100).await;
-    let _ = world.act(id, "stop").await;
-    world.emptied(&unit).await;
-    world.operator.ended(&unit, 6_100).await;
-    let _ = world.in_state(id, "stopped").await;
-    world.settled().await;
-    assert_eq!(world.budget().await["spent"], "0.6");
-    assert_eq!(world.budget_events().await, ["50 at 0.5"]);
+    let fixture = Fixture::with_budgets(1, true).await;
+    fixture.put_budget(terms("1", &[50, 80])).await;
+    let id = fixture.running().await;
+    let unit = fixture.unit_of(id).await;
+    fixture.travel(5_100).await;
+    let _ = fixture.act(id, "stop").await;
+    fixture.emptied(&unit).await;
+    fixture.operator.ended(&unit, 6_100).await;
+    let _ = fixture.in_state(id, "stopped").await;
+    fixture.settled().await;
+    assert_eq!(fixture.budget().await["spent"], "0.6");
+    assert_eq!(fixture.budget_events().await, ["50 at 0.5"]);
     let correct = "update gpu.runs set ended_at = ended_at - interval '2000 seconds'";
-    assert_eq!(world.execute(correct).await, 1);
-    world.settled().await;
-    assert_eq!(world.budget().await["spent"], "0.4");
-    world.execute("update gpu.runs set ended_at = ended_at + interval '3900 seconds'").await;
-    world.settled().await;
-    assert_eq!(world.budget().await["spent"], "0.79");
-    assert_eq!(world.budget_events().await.len(), 1);
-    world.execute("update gpu.runs set ended_at = ended_at + interval '100 seconds'").await;
-    world.settled().await;
-    assert_eq!(world.budget_events().await, ["50 at 0.5", "80 at 0.8"]);
+    assert_eq!(fixture.execute(correct).await, 1);
+    fixture.settled().await;
+    assert_eq!(fixture.budget().await["spent"], "0.4");
+    fixture.execute("update gpu.runs set ended_at = ended_at + interval '3900 seconds'").await;
+    fixture.settled().await;
+    assert_eq!(fixture.budget().await["spent"], "0.79");
+    assert_eq!(fixture.budget_events().await.len(), 1);
+    fixture.execute("update gpu.runs set ended_at = ended_at + interval '100 seconds'").await;
+    fixture.settled().await;
+    assert_eq!(fixture.budget_events().await, ["50 at 0.5", "80 at 0.8"]);
     // all is spent, and then less
-    world.execute("update gpu.runs set ended_at = ended_at + interval '2000 seconds'").await;
-    world.settled().await;
-    world.execute("update gpu.runs set ended_at = ended_at - interval '1000 seconds'").await;
-    world.settled().await;
-    assert_eq!(world.budget_events().await[2..], ["100 at 1", "stopped", "resumed correction"]);
+    fixture.execute("update gpu.runs set ended_at = ended_at + interval '2000 seconds'").await;
+    fixture.settled().await;
+    fixture.execute("update gpu.runs set ended_at = ended_at - interval '1000 seconds'").await;
+    fixture.settled().await;
+    assert_eq!(fixture.budget_events().await[2..], ["100 at 1", "stopped", "resumed correction"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_replicas_do_not_pass_the_rate_that_is_left_together() {
-    let world = World::with_budgets(0, false).await;
-    let other = world.replica_with_clock(false).await;
+    let fixture = Fixture::with_budgets(0, false).await;
+    let other = fixture.replica_with_clock(false).await;
     // for a minute, as it is configured here: 1.08 an hour
-    world.put_budget(terms("0.018", &[])).await;
-    let member = world.issuer.user(world.tenant, Role::Member);
-    let clients = [world.member(), Client::new(&other.base).token(&member)];
-    let orders = (0..16).map(|n| clients[n % 2].post("/v1/instances", World::order()));
+    fixture.put_budget(terms("0.018", &[])).await;
+    let member = fixture.issuer.user(fixture.tenant, Role::Member);
+    let clients = [fixture.member(), Client::new(&other.base).token(&member)];
+    let orders = (0..16).map(|n| clients[n % 2].post("/v1/instances", Fixture::order()));
     let answers = futures::future::join_all(orders).await;
     assert_eq!(answers.iter().filter(|answer| answer.status == 202).count(), 3);
     let refused = answers.into_iter().filter(|answer| answer.status != 202);
@@ -297,11 +297,11 @@ async fn two_replicas_do_not_pass_the_rate_that_is_left_together() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_budget_concerns_one_tenant_and_is_set_by_administrators() {
-    let world = World::with_budgets(1, true).await;
-    let path = format!("/v1/platform-budgets/{}", world.tenant);
+    let fixture = Fixture::with_budgets(1, true).await;
+    let path = format!("/v1/platform-budgets/{}", fixture.tenant);
     let reasoned = format!("{path}?reason=trial");
-    let admin = world.admin().header("if-match", "*");
-    assert_eq!(world.member().get("/v1/budget").await.expect(204).text, "");
+    let admin = fixture.admin().header("if-match", "*");
+    assert_eq!(fixture.member().get("/v1/budget").await.expect(204).text, "");
     assert_eq!(admin.get(&path).await.expect(204).text, "");
     admin.put(&path, terms("1", &[])).await.expect_problem(422, "invalid-field");
     for (pointer, terms) in [
@@ -316,19 +316,19 @@ async fn a_budget_concerns_one_tenant_and_is_set_by_administrators() {
         let refused = admin.put(&reasoned, terms).await.expect_problem(422, "invalid-field");
         assert_eq!(refused.body["errors"][0]["pointer"], pointer, "{}", refused.text);
     }
-    let set = world.put_budget(json!({ "amount": "0", "currency": "EUR" })).await;
+    let set = fixture.put_budget(json!({ "amount": "0", "currency": "EUR" })).await;
     assert_eq!(
         (&set.body["terms"]["warn_percents"], &set.body["terms"]["at_limit"]),
         (&json!([50, 80, 95]), &json!("stop"))
     );
-    world.member().post("/v1/instances", World::order()).await.expect_problem(409, "budget-exhausted");
+    fixture.member().post("/v1/instances", Fixture::order()).await.expect_problem(409, "budget-exhausted");
 
     let stranger = TenantId::new();
-    let other = world.user(stranger, Role::Owner);
+    let other = fixture.user(stranger, Role::Owner);
     assert_eq!(other.get("/v1/budget").await.expect(204).text, "");
-    let _ = other.post("/v1/instances", World::order()).await.expect(202);
-    assert_eq!(world.budget_events_of(stranger).await, [""; 0]);
-    let owner = world.user(world.tenant, Role::Owner);
+    let _ = other.post("/v1/instances", Fixture::order()).await.expect(202);
+    assert_eq!(fixture.budget_events_of(stranger).await, [""; 0]);
+    let owner = fixture.user(fixture.tenant, Role::Owner);
     owner.get("/v1/platform-budgets").await.expect_problem(403, "forbidden");
     let own = owner.header("if-match", "*").put(&reasoned, terms("9", &[])).await;
     own.expect_problem(403, "forbidden");
@@ -337,50 +337,50 @@ async fn a_budget_concerns_one_tenant_and_is_set_by_administrators() {
     assert_eq!(list["items"].as_array().unwrap().len(), 1);
     assert_eq!(
         (&list["items"][0]["tenant_id"], &list["items"][0]["terms"]["amount"]),
-        (&json!(world.tenant), &json!("0"))
+        (&json!(fixture.tenant), &json!("0"))
     );
     // without a stop there are events only
-    world.put_budget(json!({ "amount": "0", "currency": "EUR", "at_limit": "notify" })).await;
-    let id = world.ordered(World::order()).await;
-    let _ = world.member().delete(&format!("/v1/instances/{id}")).await.expect(202);
-    world.put_budget(json!({ "amount": "0", "currency": "EUR" })).await;
+    fixture.put_budget(json!({ "amount": "0", "currency": "EUR", "at_limit": "notify" })).await;
+    let id = fixture.ordered(Fixture::order()).await;
+    let _ = fixture.member().delete(&format!("/v1/instances/{id}")).await.expect(202);
+    fixture.put_budget(json!({ "amount": "0", "currency": "EUR" })).await;
     let _ = admin.delete(&reasoned).await.expect(204);
     admin.delete(&reasoned).await.expect_problem(404, "not-found");
-    let _ = world.member().post("/v1/instances", World::order()).await.expect(202);
+    let _ = fixture.member().post("/v1/instances", Fixture::order()).await.expect(202);
     let steps = ["50 at 0", "80 at 0", "95 at 0", "100 at 0"];
     let turns = ["stopped", "resumed budget_changed", "stopped", "resumed budget_changed"];
-    assert_eq!(world.budget_events().await, [&steps[..], &turns].concat());
+    assert_eq!(fixture.budget_events().await, [&steps[..], &turns].concat());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hold_is_refused_when_all_is_spent() {
-    let world = World::with_budgets(1, false).await;
-    world.put_budget(terms("1", &[])).await;
-    let id = world.ordered(World::order()).await;
-    world.reconciled_to(id, "starting").await;
-    world.put_budget(terms("0", &[])).await;
-    let hold = world.stop_and_hold(id, json!({ "for_seconds": 60 })).await;
+    let fixture = Fixture::with_budgets(1, false).await;
+    fixture.put_budget(terms("1", &[])).await;
+    let id = fixture.ordered(Fixture::order()).await;
+    fixture.reconciled_to(id, "starting").await;
+    fixture.put_budget(terms("0", &[])).await;
+    let hold = fixture.stop_and_hold(id, json!({ "for_seconds": 60 })).await;
     hold.expect_problem(409, "budget-exhausted");
-    let _ = world.member().post(&format!("/v1/instances/{id}/stop"), Value::Null).await.expect(202);
+    let _ = fixture.member().post(&format!("/v1/instances/{id}/stop"), Value::Null).await.expect(202);
 }
 
 /// What is left does not pay for the instance any more when it gets its unit.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_claim_is_checked_in_the_transaction_that_stores_it() {
-    let world = World::with_budgets(1, false).await;
-    world.put_budget(terms("0.005", &[])).await;
-    world.member().post("/v1/instances", World::order()).await.expect_problem(409, "budget-exhausted");
-    world.put_budget(terms("1", &[])).await;
-    let id = world.ordered(World::order()).await;
-    world.put_budget(terms("0.005", &[])).await;
-    world.reconciled_to(id, "stopped").await;
-    assert_eq!(world.instance(id).await["reason"], "budget_exhausted");
-    assert_eq!(world.neighbours.claims(), 0, "the unit is released");
+    let fixture = Fixture::with_budgets(1, false).await;
+    fixture.put_budget(terms("0.005", &[])).await;
+    fixture.member().post("/v1/instances", Fixture::order()).await.expect_problem(409, "budget-exhausted");
+    fixture.put_budget(terms("1", &[])).await;
+    let id = fixture.ordered(Fixture::order()).await;
+    fixture.put_budget(terms("0.005", &[])).await;
+    fixture.reconciled_to(id, "stopped").await;
+    assert_eq!(fixture.instance(id).await["reason"], "budget_exhausted");
+    assert_eq!(fixture.neighbours.claims(), 0, "the unit is released");
 }
 
 /// Evaluates the budget, and drops that after it has been polled `times` times. Returns whether it ended before.
-async fn cut_off(world: &World, times: usize) -> bool {
-    let mut work = pin!(world.app.reconcile_budget(world.tenant));
+async fn cut_off(fixture: &Fixture, times: usize) -> bool {
+    let mut work = pin!(fixture.app.reconcile_budget(fixture.tenant));
     let mut polls = 0;
     poll_fn(|context| {
         if polls == times {
@@ -393,10 +393,10 @@ async fn cut_off(world: &World, times: usize) -> bool {
 }
 
 /// As [`cut_off`]; then the lease expires.
-async fn crash(world: &World, times: usize) -> bool {
-    let ended = cut_off(world, times).await;
+async fn crash(fixture: &Fixture, times: usize) -> bool {
+    let ended = cut_off(fixture, times).await;
     if !ended {
-        world.execute("update gpu.budgets set lease_until = now() where lease_until is not null").await;
+        fixture.execute("update gpu.budgets set lease_until = now() where lease_until is not null").await;
     }
     ended
 }
@@ -404,10 +404,10 @@ async fn crash(world: &World, times: usize) -> bool {
 /// Cut off anywhere, each event is written once, and everything stops.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_evaluation_that_is_cut_off_anywhere_is_continued() {
-    let world = World::with_budgets(2, false).await;
-    let ids = [world.ordered(World::order()).await, world.ordered(World::order()).await];
+    let fixture = Fixture::with_budgets(2, false).await;
+    let ids = [fixture.ordered(Fixture::order()).await, fixture.ordered(Fixture::order()).await];
     for id in ids {
-        world.reconciled_to(id, "starting").await;
+        fixture.reconciled_to(id, "starting").await;
     }
     let requests = "select count(*) from gpu.events where type = 'instance.stop_requested'";
     let mut times = 1;
@@ -416,25 +416,25 @@ async fn an_evaluation_that_is_cut_off_anywhere_is_continued() {
         let reset = "update gpu.instances set phase = jsonb_build_object('state', 'starting', 'claim',
             (case when phase ->> 'state' = 'stopping' then (phase -> 'claim') - 'status' else phase -> 'claim' end),
             'reason', null), generation = generation + 1";
-        assert_eq!(world.execute(reset).await, 2);
-        world.execute("delete from gpu.budgets").await;
-        world.execute("delete from gpu.allowances").await;
-        world.execute("delete from gpu.events where type like 'budget.%'").await;
-        let before = world.count(requests).await;
+        assert_eq!(fixture.execute(reset).await, 2);
+        fixture.execute("delete from gpu.budgets").await;
+        fixture.execute("delete from gpu.allowances").await;
+        fixture.execute("delete from gpu.events where type like 'budget.%'").await;
+        let before = fixture.count(requests).await;
         let progress = json!({ "month": "2027-01-01", "amount": "0", "currency": "EUR", "reached": {},
             "stopping_at": null, "stopped_at": null });
         let due = "insert into gpu.budgets (id, amount, currency, warn_percents, at_limit, progress, wake_at)
             values ($1, 0, 'EUR', '{50}', 'stop', $2, now())";
-        let due = sqlx::query(due).bind(world.tenant.uuid()).bind(progress);
-        due.execute(&mut world.db.admin().await).await.unwrap();
+        let due = sqlx::query(due).bind(fixture.tenant.uuid()).bind(progress);
+        due.execute(&mut fixture.db.admin().await).await.unwrap();
 
-        let is_whole = crash(&world, times).await;
-        while !crash(&world, usize::MAX).await {}
-        let events = world.count("select count(*) from gpu.events where type like 'budget.%'").await;
+        let is_whole = crash(&fixture, times).await;
+        while !crash(&fixture, usize::MAX).await {}
+        let events = fixture.count("select count(*) from gpu.events where type like 'budget.%'").await;
         assert_eq!(events, 3, "two steps and the stop, after {times}");
-        assert_eq!(world.count(requests).await - before, 2, "after {times}");
+        assert_eq!(fixture.count(requests).await - before, 2, "after {times}");
         for id in ids {
-            assert_eq!(world.instance(id).await["state"], "stopping");
+            assert_eq!(fixture.instance(id).await["state"], "stopping");
         }
         if is_whole {
             break;
@@ -445,7 +445,7 @@ async fn an_evaluation_that_is_cut_off_anywhere_is_continued() {
     assert!(times > 4, "hardly any evaluation was cut off: {times}");
 }
 
-impl World {
+impl Fixture {
     async fn count(&self, query: &'static str) -> i64 {
         sqlx::query_scalar(query).fetch_one(&mut self.db.admin().await).await.unwrap()
     }
@@ -462,13 +462,13 @@ impl World {
 /// After any correction, the sums of days are those of the runs.
 #[tokio::test(flavor = "multi_thread")]
 async fn days_sum_up_to_the_runs() {
-    let world = World::with_budgets(1, true).await;
-    let id = world.running().await;
-    let unit = world.unit_of(id).await;
-    let _ = world.act(id, "stop").await;
-    world.emptied(&unit).await;
-    world.operator.ended(&unit, 300_000).await;
-    let _ = world.in_state(id, "stopped").await;
+    let fixture = Fixture::with_budgets(1, true).await;
+    let id = fixture.running().await;
+    let unit = fixture.unit_of(id).await;
+    let _ = fixture.act(id, "stop").await;
+    fixture.emptied(&unit).await;
+    fixture.operator.ended(&unit, 300_000).await;
+    let _ = fixture.in_state(id, "stopped").await;
     let days = "select to_char(day, 'YYYY-MM-DD') as day, seconds, trim_scale(amount)::text as amount
         from gpu.usage_days where seconds <> 0 order by day";
     for change in [
@@ -478,11 +478,11 @@ async fn days_sum_up_to_the_runs() {
         "update gpu.runs set price_per_hour = 0.777777, started_at = started_at + interval '1 second'",
         "update gpu.runs set ended_at = started_at",
     ] {
-        world.execute(change).await;
+        fixture.execute(change).await;
         let sums: Vec<(String, i64, String)> =
-            sqlx::query_as(days).fetch_all(&mut world.db.admin().await).await.unwrap();
+            sqlx::query_as(days).fetch_all(&mut fixture.db.admin().await).await.unwrap();
         let path = format!("/v1/usage?from={}&to={}&group_by=day&limit=200", at(-100_000), at(2_000_000));
-        let report = world.member().get(&path).await.expect(200).body;
+        let report = fixture.member().get(&path).await.expect(200).body;
         let groups = report["items"].as_array().unwrap().iter().map(|group| {
             let text = |name: &str| group[name].as_str().unwrap().to_owned();
             (text("group"), group["running_seconds"].as_i64().unwrap(), text("amount"))
@@ -493,19 +493,22 @@ async fn days_sum_up_to_the_runs() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn another_service_issues_an_allowance() {
-    let world = World::with_budgets(1, false).await;
-    let path = format!("/internal/v1/allowances/{}", world.tenant);
-    let (issuer, member) = (world.gateway(), world.member());
+    let fixture = Fixture::with_budgets(1, false).await;
+    let path = format!("/internal/v1/allowances/{}", fixture.tenant);
+    let (issuer, member) = (fixture.gateway(), fixture.member());
     let order = |version: i64, rate: &str, valid_until: i64, runs_out_at: Value| {
         json!({ "version": version, "currency": "EUR", "max_rate_per_hour": rate, "valid_until": at(valid_until),
             "runs_out_at": runs_out_at })
     };
-    let start = async || member.post("/v1/instances", World::order()).await;
+    let start = async || member.post("/v1/instances", Fixture::order()).await;
     // what other services ask before they start something
     let spent = async || {
         let all = issuer.get("/internal/v1/allowances").await.expect(200).body;
-        let one =
-            issuer.get(&format!("/internal/v1/allowances?tenant_id={}", world.tenant)).await.expect(200).body;
+        let one = issuer
+            .get(&format!("/internal/v1/allowances?tenant_id={}", fixture.tenant))
+            .await
+            .expect(200)
+            .body;
         assert_eq!(all, one);
         let other = format!("/internal/v1/allowances?tenant_id={}", TenantId::new());
         assert_eq!(issuer.get(&other).await.expect(200).body, json!({ "items": [] }));
@@ -523,7 +526,7 @@ async fn another_service_issues_an_allowance() {
     let id: InstanceId = start().await.expect(202).str("id").parse().unwrap();
     start().await.expect_problem(409, "budget-exhausted");
     // a budget of its own does not make more of it
-    world.put_budget(terms("1000", &[])).await;
+    fixture.put_budget(terms("1000", &[])).await;
     start().await.expect_problem(409, "budget-exhausted");
     let _ = issuer.put(&path, order(3, "9", 200, json!(at(150)))).await.expect(200);
     let _ = start().await.expect(202);
@@ -539,18 +542,18 @@ async fn another_service_issues_an_allowance() {
     let expired = start().await.expect_problem(503, "allowance-expired");
     assert_eq!(second(&expired.body["expired_at"]), 200);
     assert_eq!(spent().await, ["allowance_expired"]);
-    world.reconciled_to(id, "stopped").await;
-    assert_eq!(world.instance(id).await["reason"], "allowance_expired");
+    fixture.reconciled_to(id, "stopped").await;
+    assert_eq!(fixture.instance(id).await["reason"], "allowance_expired");
     // the others are not concerned
-    let other = world.user(TenantId::new(), Role::Member);
-    let _ = other.post("/v1/instances", World::order()).await.expect(202);
+    let other = fixture.user(TenantId::new(), Role::Member);
+    let _ = other.post("/v1/instances", Fixture::order()).await.expect(202);
 }
 
 /// The jobs service asks every two seconds.
 #[tokio::test(flavor = "multi_thread")]
 async fn tenants_that_may_start_nothing_are_found_without_reading_the_others() {
-    let world = World::with_budgets(0, false).await;
-    let mut admin = world.db.admin().await;
+    let fixture = Fixture::with_budgets(0, false).await;
+    let mut admin = fixture.db.admin().await;
     let many = "insert into gpu.allowances (tenant_id, issuer, version, currency, valid_until)
                 select gen_random_uuid(), 'accounts', 1, 'EUR', '2100-01-01' from generate_series(1, 20000)";
     sqlx::query(many).execute(&mut admin).await.unwrap();
@@ -559,7 +562,7 @@ async fn tenants_that_may_start_nothing_are_found_without_reading_the_others() {
                values ($1, 'accounts', 1, 'EUR', '2000-01-01')";
     sqlx::query(one).bind(spent.uuid()).execute(&mut admin).await.unwrap();
     sqlx::query("analyze gpu.allowances").execute(&mut admin).await.unwrap();
-    let jobs = Client::new(&world.base).service("jobs");
+    let jobs = Client::new(&fixture.base).service("jobs");
     let uses = "select idx_scan from pg_stat_user_indexes where indexrelname = 'allowances_end'";
     eventually("the index is used", async || {
         let all = jobs.get("/internal/v1/allowances").await.expect(200).body;

@@ -6,12 +6,12 @@ use ids::ImageId;
 use serde_json::json;
 use testkit::{Client, Valkey, eventually};
 
-use crate::harness::{Replica, Setup, World, service};
+use crate::harness::{Fixture, Replica, Setup, service};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn administrators_keep_the_catalogue_and_users_read_it() {
-    let world = World::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
-    let (admin, member) = (world.admin(), world.member());
+    let fixture = Fixture::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
+    let (admin, member) = (fixture.admin(), fixture.member());
     let mut new = service();
     new["version"] = json!("2");
     let made = admin.post("/v1/services", new.clone()).await.expect(201);
@@ -32,14 +32,14 @@ async fn administrators_keep_the_catalogue_and_users_read_it() {
     admin.patch(&path, etag, json!({ "enabled": true })).await.expect_problem(412, "changed-meanwhile");
     member.get(&path).await.expect_problem(404, "not-found");
     let _ = admin.get(&path).await.expect(200);
-    let mut order = World::order();
+    let mut order = Fixture::order();
     order["version"] = json!("2");
     let refused = member.post("/v1/instances", order).await.expect_problem(422, "invalid-field");
     assert_eq!(refused.body["errors"][0]["pointer"], "/version");
 
     let _ = admin.delete(&path).await.expect(204);
     admin.delete(&path).await.expect_problem(404, "not-found");
-    for who in [member, world.user(world.tenant, Role::Owner)] {
+    for who in [member, fixture.user(fixture.tenant, Role::Owner)] {
         who.post("/v1/services", service()).await.expect_problem(403, "forbidden");
         who.delete(&path).await.expect_problem(403, "forbidden");
     }
@@ -47,9 +47,9 @@ async fn administrators_keep_the_catalogue_and_users_read_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn new_instances_use_the_recommended_version_and_none_that_is_deprecated() {
-    let world = World::start().await;
-    let (admin, member) = (world.admin(), world.member());
-    let mut order = World::order();
+    let fixture = Fixture::start().await;
+    let (admin, member) = (fixture.admin(), fixture.member());
+    let mut order = Fixture::order();
     order.as_object_mut().unwrap().remove("version");
     let refused = member.post("/v1/instances", order.clone()).await.expect_problem(422, "invalid-field");
     assert_eq!(refused.body["errors"][0]["pointer"], "/version");
@@ -67,9 +67,9 @@ async fn new_instances_use_the_recommended_version_and_none_that_is_deprecated()
     assert_eq!(admin.get(&first).await.expect(200).body["recommended"], false);
     let etag = made.header("etag").unwrap();
     admin.patch(&first, etag, json!({ "description": "" })).await.expect_problem(412, "changed-meanwhile");
-    let id = world.ordered(order.clone()).await;
-    world.brought_up(id).await;
-    assert_eq!(world.in_state(id, "running").await.body["version"], "2");
+    let id = fixture.ordered(order.clone()).await;
+    fixture.brought_up(id).await;
+    assert_eq!(fixture.in_state(id, "running").await.body["version"], "2");
 
     let changed = admin.patch(&second, "*", json!({ "deprecated": true })).await.expect(200);
     assert_eq!((&changed.body["deprecated"], &changed.body["recommended"]), (&json!(true), &json!(false)));
@@ -81,20 +81,20 @@ async fn new_instances_use_the_recommended_version_and_none_that_is_deprecated()
     let refused = refused.expect_problem(422, "invalid-field");
     assert_eq!(refused.body["errors"][0]["pointer"], "/recommended");
     // an existing instance starts as before
-    let unit = world.unit_of(id).await;
-    world.act(id, "stop").await;
-    world.emptied(&unit).await;
-    world.operator.ended(&unit, 160).await;
-    world.in_state(id, "stopped").await;
-    world.act(id, "start").await;
-    world.brought_up(id).await;
+    let unit = fixture.unit_of(id).await;
+    fixture.act(id, "stop").await;
+    fixture.emptied(&unit).await;
+    fixture.operator.ended(&unit, 160).await;
+    fixture.in_state(id, "stopped").await;
+    fixture.act(id, "start").await;
+    fixture.brought_up(id).await;
 }
 
 /// Two administrators recommend versions of one service at the same time, again and again.
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_changes_leave_one_recommended_version() {
-    let world = World::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
-    let admin = world.admin();
+    let fixture = Fixture::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
+    let admin = fixture.admin();
     let mut paths = Vec::new();
     for version in ["2", "3", "4", "5"] {
         let mut new = service();
@@ -115,8 +115,8 @@ async fn concurrent_changes_leave_one_recommended_version() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_people_see_of_a_version_is_checked_and_returned() {
-    let world = World::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
-    let admin = world.admin();
+    let fixture = Fixture::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
+    let admin = fixture.admin();
     let shown = json!({
         "descriptions": { "de": "Bilder malen", "zh-CN": "画图" },
         "icon_url": "https://icons.example/webui.svg",
@@ -129,7 +129,7 @@ async fn what_people_see_of_a_version_is_checked_and_returned() {
     }
     let made = admin.post("/v1/services", new).await.expect(201);
     let path = format!("/v1/services/{}", made.str("id"));
-    let seen = world.member().get(&path).await.expect(200);
+    let seen = fixture.member().get(&path).await.expect(200);
     for (name, value) in shown.as_object().unwrap() {
         assert_eq!(&seen.body[name], value);
     }
@@ -153,7 +153,7 @@ async fn what_people_see_of_a_version_is_checked_and_returned() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_template_that_cannot_run_is_refused_with_the_place() {
-    let world = World::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
+    let fixture = Fixture::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
     for (pointer, value) in [
         ("/template/image", json!("")),
         ("/template/ports", json!([])),
@@ -174,23 +174,23 @@ async fn a_template_that_cannot_run_is_refused_with_the_place() {
         new["version"] = json!("9");
         let field = pointer.split('/').nth(2).unwrap();
         new["template"][field] = value;
-        let refused = world.admin().post("/v1/services", new).await.expect_problem(422, "invalid-field");
+        let refused = fixture.admin().post("/v1/services", new).await.expect_problem(422, "invalid-field");
         assert_eq!(refused.body["errors"][0]["pointer"], pointer, "{}", refused.text);
     }
     let none = format!("/v1/services/{}", ImageId::new());
-    world.admin().patch(&none, "*", json!({})).await.expect_problem(404, "not-found");
+    fixture.admin().patch(&none, "*", json!({})).await.expect_problem(404, "not-found");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn replicas_share_what_users_see_and_forget_it_with_a_change() {
     let store = Valkey::start().await;
-    let world = World::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
-    let mut config = world.config.clone();
+    let fixture = Fixture::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
+    let mut config = fixture.config.clone();
     config.cache = Some(CacheConfig { url: store.url().into(), key: ("A".repeat(43) + "=").into() });
     let (one, two) = (Replica::start(&config, false).await, Replica::start(&config, false).await);
     let at = |replica: &Replica, token: String| Client::new(&replica.base).token(&token);
-    let admin = at(&one, world.issuer.admin());
-    let token = || world.issuer.user(world.tenant, Role::Viewer);
+    let admin = at(&one, fixture.issuer.admin());
+    let token = || fixture.issuer.user(fixture.tenant, Role::Viewer);
     let (here, there) = (at(&one, token()), at(&two, token()));
     let list = here.get("/v1/services").await.expect(200);
     let path = format!("/v1/services/{}", list.body["items"][0]["id"].as_str().unwrap());
@@ -198,7 +198,7 @@ async fn replicas_share_what_users_see_and_forget_it_with_a_change() {
         // neither sees a change without a notification
         eventually("replicas share an answer", async || {
             let before = here.get(path).await.expect(200);
-            world.execute("update gpu.service_images set description = description || 'x'").await;
+            fixture.execute("update gpu.service_images set description = description || 'x'").await;
             let after = there.get(path).await.expect(200);
             (after.text == before.text && after.header("etag") == before.header("etag")).then_some(())
         })

@@ -16,7 +16,7 @@ use tokio::{
 };
 
 use crate::{
-    harness::{OTHER_CLUSTER, Setup, World, start_cluster},
+    harness::{Fixture, OTHER_CLUSTER, Setup, start_cluster},
     operator::Operator,
 };
 
@@ -79,85 +79,85 @@ async fn carry(
     }
 }
 
-async fn instance(world: &World, id: InstanceId) -> Value {
-    world.member().get(&format!("/v1/instances/{id}")).await.expect(200).body
+async fn instance(fixture: &Fixture, id: InstanceId) -> Value {
+    fixture.member().get(&format!("/v1/instances/{id}")).await.expect(200).body
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_that_goes_away_leaves_the_other_untouched() {
-    let mut world = World::with(Setup { units: 3, workers: false, ..Setup::default() }).await;
+    let mut fixture = Fixture::with(Setup { units: 3, workers: false, ..Setup::default() }).await;
     let folder = tempfile::tempdir().unwrap();
     let (other, kube) = start_cluster(folder.path()).await;
     let operator = Operator::new(kube.clone());
     for _ in 0..=STARTS {
         let unit = UnitId::new();
         operator.make_unit(&unit.k8s_name()).await;
-        world.neighbours.add_unit_in_other(unit);
+        fixture.neighbours.add_unit_in_other(unit);
     }
     let line = Line::to(&other, folder.path()).await;
     let config = ClusterConfig { kubeconfig: Some(line.kubeconfig.clone()), context: None };
-    world.config.clusters.insert(OTHER_CLUSTER.to_owned(), config);
-    let replica = world.replica().await;
-    world.base.clone_from(&replica.base);
+    fixture.config.clusters.insert(OTHER_CLUSTER.to_owned(), config);
+    let replica = fixture.replica().await;
+    fixture.base.clone_from(&replica.base);
 
-    let mut in_other = World::order();
-    in_other["datacenter"] = json!(world.neighbours.other_datacenter);
-    let stays = world.running().await;
-    let far = world.ordered(in_other.clone()).await;
-    let far_unit = World::unit_in(&kube, far).await;
+    let mut in_other = Fixture::order();
+    in_other["datacenter"] = json!(fixture.neighbours.other_datacenter);
+    let stays = fixture.running().await;
+    let far = fixture.ordered(in_other.clone()).await;
+    let far_unit = Fixture::unit_in(&kube, far).await;
     operator.ready(&far_unit).await;
-    let before = world.in_state(far, "running").await.body;
+    let before = fixture.in_state(far, "running").await.body;
 
     line.be_silent(true);
     let mut waiting = Vec::new();
     for _ in 0..STARTS {
-        waiting.push(world.ordered(in_other.clone()).await);
+        waiting.push(fixture.ordered(in_other.clone()).await);
     }
     // in the first cluster: start, run, stop, as ever
     let begun = Instant::now();
-    let near = world.running().await;
+    let near = fixture.running().await;
     assert!(begun.elapsed() < UNDISTURBED, "the start took {:?}", begun.elapsed());
     let begun = Instant::now();
-    let near_unit = world.unit_of(near).await;
-    let stop = world.act(near, "stop").await;
-    world.emptied(&near_unit).await;
-    world.operator.ended(&near_unit, 160).await;
-    assert_eq!(world.ended(&stop).await["state"], "succeeded");
+    let near_unit = fixture.unit_of(near).await;
+    let stop = fixture.act(near, "stop").await;
+    fixture.emptied(&near_unit).await;
+    fixture.operator.ended(&near_unit, 160).await;
+    assert_eq!(fixture.ended(&stop).await["state"], "succeeded");
     assert!(begun.elapsed() < UNDISTURBED, "the stop took {:?}", begun.elapsed());
-    assert_eq!(instance(&world, stays).await["state"], "running");
+    assert_eq!(instance(&fixture, stays).await["state"], "running");
 
     // in the second: the last known state, and why a start waits
     let begun = Instant::now();
-    assert_eq!(instance(&world, far).await, before);
-    let log = world.member().get(&format!("/v1/instances/{far}/log")).await;
+    assert_eq!(instance(&fixture, far).await, before);
+    let log = fixture.member().get(&format!("/v1/instances/{far}/log")).await;
     assert_eq!(log.status, 503, "{log:?}");
     assert!(begun.elapsed() < Duration::from_secs(8), "the answers took {:?}", begun.elapsed());
     for id in [waiting[0], waiting[STARTS - 1]] {
         eventually("the start says what it waits for", async || {
-            let seen = instance(&world, id).await;
+            let seen = instance(&fixture, id).await;
             (seen["state"] == "starting" && seen["reason"] == "cluster_unreachable").then_some(())
         })
         .await;
     }
     eventually("the service is ready", async || {
-        (reqwest::get(format!("{}/readyz", world.base)).await.unwrap().status() == 200).then_some(())
+        (reqwest::get(format!("{}/readyz", fixture.base)).await.unwrap().status() == 200).then_some(())
     })
     .await;
 
     line.be_silent(false);
     for id in [waiting[0], waiting[STARTS - 1]] {
-        operator.ready(&World::unit_in(&kube, id).await).await;
-        world.in_state(id, "running").await;
+        operator.ready(&Fixture::unit_in(&kube, id).await).await;
+        fixture.in_state(id, "running").await;
     }
-    assert_eq!(instance(&world, far).await, before, "it runs on as the same run");
-    world.act(far, "stop").await;
+    assert_eq!(instance(&fixture, far).await, before, "it runs on as the same run");
+    fixture.act(far, "stop").await;
     eventually("the unit is emptied", async || {
         operator.unit(&far_unit).await.spec.instance.is_none().then_some(())
     })
     .await;
     operator.ended(&far_unit, 160).await;
-    world.in_state(far, "stopped").await;
-    assert_eq!(world.usage(far).await["total_seconds"], 60);
-    assert_eq!(instance(&world, stays).await["state"], "running");
+    fixture.in_state(far, "stopped").await;
+    assert_eq!(fixture.usage(far).await["total_seconds"], 60);
+    assert_eq!(instance(&fixture, stays).await["state"], "running");
     replica.process.shutdown.begin();
 }

@@ -8,7 +8,7 @@ use ids::InstanceId;
 use serde_json::json;
 use testkit::eventually;
 
-use crate::{harness::World, neighbours::Condition};
+use crate::{harness::Fixture, neighbours::Condition};
 
 /// For what needs no other service.
 const AT_ONCE: Duration = Duration::from_secs(2);
@@ -16,9 +16,9 @@ const AT_ONCE: Duration = Duration::from_secs(2);
 const REFUSED: Duration = Duration::from_secs(15);
 
 /// Waits until the instance says what it waits for.
-async fn waits_for(world: &World, id: InstanceId, reason: &str) {
+async fn waits_for(fixture: &Fixture, id: InstanceId, reason: &str) {
     let path = format!("/v1/instances/{id}");
-    let member = world.member();
+    let member = fixture.member();
     eventually(&format!("the instance says {reason}"), async || {
         (member.get(&path).await.expect(200).body["reason"] == reason).then_some(())
     })
@@ -26,25 +26,25 @@ async fn waits_for(world: &World, id: InstanceId, reason: &str) {
 }
 
 async fn goes_on_after(condition: Condition) {
-    let world = World::start().await;
-    let runs = world.running().await;
-    let unit = world.unit_of(runs).await;
-    let storage = world.neighbours.add_storage(world.tenant);
-    let mut order = World::order();
+    let fixture = Fixture::start().await;
+    let runs = fixture.running().await;
+    let unit = fixture.unit_of(runs).await;
+    let storage = fixture.neighbours.add_storage(fixture.tenant);
+    let mut order = Fixture::order();
     order["storage_id"] = json!(storage);
     order["start"] = json!(false);
-    let stopped = world.ordered(order.clone()).await;
-    world.in_state(stopped, "stopped").await;
-    let member = world.member();
+    let stopped = fixture.ordered(order.clone()).await;
+    fixture.in_state(stopped, "stopped").await;
+    let member = fixture.member();
 
-    world.neighbours.be(condition);
+    fixture.neighbours.be(condition);
     let begun = Instant::now();
     let list = member.get("/v1/instances").await.expect(200).body;
     assert_eq!(list["items"].as_array().unwrap().len(), 2, "{list}");
     assert_eq!(member.get(&format!("/v1/instances/{runs}")).await.expect(200).body["state"], "running");
     let _ = member.get(&format!("/v1/instances/{runs}/usage")).await.expect(200);
-    let start = world.act(stopped, "start").await;
-    let stop = world.act(runs, "stop").await;
+    let start = fixture.act(stopped, "start").await;
+    let stop = fixture.act(runs, "stop").await;
     assert!(begun.elapsed() < AT_ONCE, "{:?}", begun.elapsed());
 
     // what cannot be checked is refused
@@ -56,20 +56,20 @@ async fn goes_on_after(condition: Condition) {
     assert!(begun.elapsed() < 2 * REFUSED, "{:?}", begun.elapsed());
 
     // what was accepted says what it waits for
-    world.emptied(&unit).await;
-    world.operator.ended(&unit, 160).await;
-    waits_for(&world, runs, "stock_unavailable").await;
-    waits_for(&world, stopped, "storage_unavailable").await;
+    fixture.emptied(&unit).await;
+    fixture.operator.ended(&unit, 160).await;
+    waits_for(&fixture, runs, "stock_unavailable").await;
+    waits_for(&fixture, stopped, "storage_unavailable").await;
     let page = member.get("/v1/instances").await.expect(200).body;
     assert_eq!(page["items"].as_array().unwrap().len(), 2, "{page}");
 
-    world.neighbours.be(Condition::Well);
-    assert_eq!(world.ended(&stop).await["state"], "succeeded");
-    world.brought_up(stopped).await;
-    assert_eq!(world.ended(&start).await["state"], "succeeded");
-    assert_eq!((world.neighbours.claims(), world.neighbours.attachments()), (1, 1));
-    assert_eq!(world.usage(runs).await["total_seconds"], 60);
-    let free = member.post("/v1/instances/quote", World::order()).await.expect(200).body;
+    fixture.neighbours.be(Condition::Well);
+    assert_eq!(fixture.ended(&stop).await["state"], "succeeded");
+    fixture.brought_up(stopped).await;
+    assert_eq!(fixture.ended(&start).await["state"], "succeeded");
+    assert_eq!((fixture.neighbours.claims(), fixture.neighbours.attachments()), (1, 1));
+    assert_eq!(fixture.usage(runs).await["total_seconds"], 60);
+    let free = member.post("/v1/instances/quote", Fixture::order()).await.expect(200).body;
     assert_eq!(free["starts_now"], true);
 }
 

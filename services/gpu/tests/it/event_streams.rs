@@ -12,11 +12,11 @@ use testkit::{Client, eventually};
 use tokio::{net::TcpListener, sync::oneshot};
 
 use crate::{
-    harness::{Replica, Setup, World},
+    harness::{Fixture, Replica, Setup},
     sse::{Message, Stream, request},
 };
 
-impl World {
+impl Fixture {
     async fn stream(&self, path: &str) -> Stream {
         Stream::open(&self.base, path, &self.viewer(), None).await
     }
@@ -57,8 +57,8 @@ fn ids(messages: &[Message]) -> Vec<i64> {
 }
 
 /// The gateway in front of a replica.
-async fn gateway(world: &World, limits: Limits) -> (String, Process) {
-    let gpu: url::Url = world.base.parse().unwrap();
+async fn gateway(fixture: &Fixture, limits: Limits) -> (String, Process) {
+    let gpu: url::Url = fixture.base.parse().unwrap();
     let listener = async || TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (public, internal) = (listener().await, listener().await);
     let address = public.local_addr().unwrap();
@@ -68,7 +68,7 @@ async fn gateway(world: &World, limits: Limits) -> (String, Process) {
         public_url: format!("http://{address}").parse().unwrap(),
         apps: GatewayApps::default(),
         console: None,
-        auth: world.issuer.config(),
+        auth: fixture.issuer.config(),
         services: Services::new(|_| gpu.clone()),
         gpu_token: testkit::service_token("gateway").into(),
         cookie_keys: vec![CookieKey {
@@ -94,59 +94,59 @@ async fn gateway(world: &World, limits: Limits) -> (String, Process) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_has_what_was_and_then_what_happens() {
-    let world = World::with(Setup { units: 1, ..Setup::default() }).await;
-    let id = world.running().await;
-    let mut all = world.stream("/v1/events").await;
-    let mut own = world.stream(&format!("/v1/instances/{id}/events")).await;
+    let fixture = Fixture::with(Setup { units: 1, ..Setup::default() }).await;
+    let id = fixture.running().await;
+    let mut all = fixture.stream("/v1/events").await;
+    let mut own = fixture.stream(&format!("/v1/instances/{id}/events")).await;
     let types = |messages: &[Message]| -> Vec<String> {
         messages.iter().map(|message| message.event.clone().unwrap()).collect()
     };
     let begun = ["instance.created", "instance.unit_claimed", "instance.started"];
     assert_eq!(types(&all.take(3).await), begun);
     assert_eq!(types(&own.take(3).await), begun);
-    let mut new = world.stream("/v1/events?after=latest").await;
+    let mut new = fixture.stream("/v1/events?after=latest").await;
     let first = new.next_part().await.unwrap();
     assert_eq!((first.id, first.event), (Some(3), None), "a position to resume from");
-    let unit = world.unit_of(id).await;
-    world.act(id, "stop").await;
-    world.emptied(&unit).await;
-    world.operator.ended(&unit, 160).await;
+    let unit = fixture.unit_of(id).await;
+    fixture.act(id, "stop").await;
+    fixture.emptied(&unit).await;
+    fixture.operator.ended(&unit, 160).await;
     for stream in [&mut all, &mut own, &mut new] {
         let messages = stream.take(3).await;
         assert_eq!(types(&messages), ["instance.stop_requested", "instance.run_ended", "instance.stopped"]);
         assert_eq!(ids(&messages), [4, 5, 6]);
     }
     // what is streamed is what is listed
-    let listed = world.events("/v1/events").await;
+    let listed = fixture.events("/v1/events").await;
     drop((all, own));
     eventually("a stream is free", async || {
-        (request(&world.base, "/v1/events", &world.viewer(), None).await.status() == 200).then_some(())
+        (request(&fixture.base, "/v1/events", &fixture.viewer(), None).await.status() == 200).then_some(())
     })
     .await;
-    let mut again = world.stream("/v1/events?after=0").await;
+    let mut again = fixture.stream("/v1/events?after=0").await;
     let streamed: Vec<_> = again.take(6).await.into_iter().map(|message| message.data).collect();
     assert_eq!(streamed, listed);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_filtered_stream_tells_how_far_it_has_read() {
-    let world = World::with(Setup { units: 0, workers: true, ..Setup::default() }).await;
-    let [one, two] = [world.ordered(World::order()).await, world.ordered(World::order()).await];
+    let fixture = Fixture::with(Setup { units: 0, workers: true, ..Setup::default() }).await;
+    let [one, two] = [fixture.ordered(Fixture::order()).await, fixture.ordered(Fixture::order()).await];
     for id in [one, two] {
-        world.in_state(id, "stopped").await;
+        fixture.in_state(id, "stopped").await;
     }
-    let before = i64::try_from(world.events("/v1/events").await.len()).unwrap();
+    let before = i64::try_from(fixture.events("/v1/events").await.len()).unwrap();
     let mut stream =
-        world.stream(&format!("/v1/events?instance_id={one}&type=instance.updated&after=latest")).await;
+        fixture.stream(&format!("/v1/events?instance_id={one}&type=instance.updated&after=latest")).await;
     for n in 0..3 {
-        world.rename(&world.base, two, &format!("two-{n}")).await;
+        fixture.rename(&fixture.base, two, &format!("two-{n}")).await;
     }
     // heartbeats carry the position
     while stream.last_id != Some(before + 3) {
         let part = stream.next_part().await.unwrap();
         assert_eq!(part.event, None);
     }
-    world.rename(&world.base, one, "one").await;
+    fixture.rename(&fixture.base, one, "one").await;
     let message = stream.next().await.unwrap();
     assert_eq!((message.id, &message.data["data"]["name"]), (Some(before + 4), &json!("one")));
 }
@@ -155,33 +155,33 @@ async fn a_filtered_stream_tells_how_far_it_has_read() {
 #[tokio::test(flavor = "multi_thread")]
 async fn resumed_streams_lose_nothing_and_repeat_nothing_while_writers_are_busy() {
     const EACH: usize = 40;
-    let world = World::with(Setup { units: 0, workers: true, ..Setup::default() }).await;
-    let second = world.replica().await;
-    let bases = [world.base.clone(), second.base.clone()];
+    let fixture = Fixture::with(Setup { units: 0, workers: true, ..Setup::default() }).await;
+    let second = fixture.replica().await;
+    let bases = [fixture.base.clone(), second.base.clone()];
     let mut instances = Vec::new();
     for _ in 0..4 {
-        let id = world.ordered(World::order()).await;
-        world.in_state(id, "stopped").await;
+        let id = fixture.ordered(Fixture::order()).await;
+        fixture.in_state(id, "stopped").await;
         instances.push(id);
     }
-    let before = i64::try_from(world.events("/v1/events").await.len()).unwrap();
+    let before = i64::try_from(fixture.events("/v1/events").await.len()).unwrap();
     let total = before + i64::try_from(4 * EACH).unwrap();
     let writers = join_all(instances.iter().enumerate().map(|(w, id)| {
-        let (world, bases) = (&world, &bases);
+        let (fixture, bases) = (&fixture, &bases);
         async move {
             for n in 0..EACH {
-                world.rename(&bases[(w + n) % 2], *id, &format!("n{n}")).await;
+                fixture.rename(&bases[(w + n) % 2], *id, &format!("n{n}")).await;
             }
         }
     }));
     let readers = join_all((0..3_usize).map(|r| {
-        let (world, bases) = (&world, &bases);
+        let (fixture, bases) = (&fixture, &bases);
         async move {
             let (mut seen, mut last, mut connections): (Vec<Message>, _, _) = (Vec::new(), Some(0), r);
             while last < Some(total) {
                 connections += 1;
                 let base = &bases[connections % 2];
-                let mut stream = Stream::open(base, "/v1/events", &world.viewer(), last).await;
+                let mut stream = Stream::open(base, "/v1/events", &fixture.viewer(), last).await;
                 // breaks off in the middle of what the connection has received
                 for _ in 0..7 + 6 * r {
                     if stream.last_id < Some(total) {
@@ -208,9 +208,9 @@ async fn resumed_streams_lose_nothing_and_repeat_nothing_while_writers_are_busy(
 }
 
 /// A replica in a runtime of its own, which ends without any farewell.
-async fn mortal(world: &World) -> (String, oneshot::Sender<()>, std::thread::JoinHandle<()>) {
+async fn mortal(fixture: &Fixture) -> (String, oneshot::Sender<()>, std::thread::JoinHandle<()>) {
     let (config, (told, base), (kill, killed)) =
-        (world.config.clone(), oneshot::channel(), oneshot::channel());
+        (fixture.config.clone(), oneshot::channel(), oneshot::channel());
     let thread = std::thread::spawn(move || {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
@@ -226,22 +226,22 @@ async fn mortal(world: &World) -> (String, oneshot::Sender<()>, std::thread::Joi
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_goes_on_at_another_replica_when_its_own_is_killed_or_ends() {
-    let world = World::with(Setup { units: 0, workers: true, ..Setup::default() }).await;
-    let id = world.ordered(World::order()).await;
-    world.in_state(id, "stopped").await;
-    let before = i64::try_from(world.events("/v1/events").await.len()).unwrap();
+    let fixture = Fixture::with(Setup { units: 0, workers: true, ..Setup::default() }).await;
+    let id = fixture.ordered(Fixture::order()).await;
+    fixture.in_state(id, "stopped").await;
+    let before = i64::try_from(fixture.events("/v1/events").await.len()).unwrap();
     let total = before + 60;
-    let (base, kill, thread) = mortal(&world).await;
-    let second = world.replica().await;
+    let (base, kill, thread) = mortal(&fixture).await;
+    let second = fixture.replica().await;
     let read = async {
-        let mut stream = Stream::open(&base, "/v1/events", &world.viewer(), None).await;
+        let mut stream = Stream::open(&base, "/v1/events", &fixture.viewer(), None).await;
         let mut seen = ids(&stream.take(20).await);
         kill.send(()).unwrap();
         while let Some(message) = stream.next().await {
             seen.push(message.id.unwrap());
         }
         let mut stream =
-            Stream::open(&second.base, "/v1/events", &world.viewer(), seen.last().copied()).await;
+            Stream::open(&second.base, "/v1/events", &fixture.viewer(), seen.last().copied()).await;
         seen.extend(ids(&stream.take(15).await));
         second.process.shutdown.begin();
         while let Some(part) = stream.next_part().await {
@@ -250,7 +250,8 @@ async fn a_stream_goes_on_at_another_replica_when_its_own_is_killed_or_ends() {
                 None => seen.extend(part.id),
             }
         }
-        let mut stream = Stream::open(&world.base, "/v1/events", &world.viewer(), seen.last().copied()).await;
+        let mut stream =
+            Stream::open(&fixture.base, "/v1/events", &fixture.viewer(), seen.last().copied()).await;
         while *seen.last().unwrap() < total {
             seen.extend(stream.next().await.unwrap().id);
         }
@@ -258,7 +259,7 @@ async fn a_stream_goes_on_at_another_replica_when_its_own_is_killed_or_ends() {
     };
     let write = async {
         for n in before..total {
-            world.rename(&world.base, id, &format!("n{n}")).await;
+            fixture.rename(&fixture.base, id, &format!("n{n}")).await;
         }
     };
     let (seen, ()) = tokio::join!(read, write);
@@ -269,21 +270,21 @@ async fn a_stream_goes_on_at_another_replica_when_its_own_is_killed_or_ends() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_slow_reader_delays_no_other_is_cut_off_and_gets_all_when_it_returns() {
     const MANY: i64 = 20_000;
-    let world = World::with(Setup { units: 0, workers: true, ..Setup::default() }).await;
-    let id = world.ordered(World::order()).await;
-    world.in_state(id, "stopped").await;
-    let before = i64::try_from(world.events("/v1/events").await.len()).unwrap();
+    let fixture = Fixture::with(Setup { units: 0, workers: true, ..Setup::default() }).await;
+    let id = fixture.ordered(Fixture::order()).await;
+    fixture.in_state(id, "stopped").await;
+    let before = i64::try_from(fixture.events("/v1/events").await.len()).unwrap();
     // 40 MB: more than the sockets hold
-    let mut slow = world.stream("/v1/events").await;
+    let mut slow = fixture.stream("/v1/events").await;
     assert_eq!(slow.next().await.unwrap().id, Some(1));
-    let mut fast = world.stream("/v1/events?after=latest").await;
+    let mut fast = fixture.stream("/v1/events?after=latest").await;
     assert_eq!(fast.next_part().await.unwrap().id, Some(before));
-    world.fill(id, MANY).await;
+    fixture.fill(id, MANY).await;
     for expected in before + 1..=MANY + before {
         assert_eq!(fast.next().await.unwrap().id, Some(expected));
     }
     // the slow one is not counted any more: it reads nothing for a second
-    let open = async || request(&world.base, "/v1/events?after=latest", &world.viewer(), None).await;
+    let open = async || request(&fixture.base, "/v1/events?after=latest", &fixture.viewer(), None).await;
     let (third, mut held) = (open().await, Vec::new());
     eventually("the slow reader is cut off", async || {
         let answer = open().await;
@@ -299,7 +300,7 @@ async fn a_slow_reader_delays_no_other_is_cut_off_and_gets_all_when_it_returns()
     assert!(got < 20_000, "all was on its way");
     drop((held, fast, third));
     eventually("a stream is free", async || (open().await.status() == 200).then_some(())).await;
-    let mut stream = Stream::open(&world.base, "/v1/events", &world.viewer(), seen.last().copied()).await;
+    let mut stream = Stream::open(&fixture.base, "/v1/events", &fixture.viewer(), seen.last().copied()).await;
     while *seen.last().unwrap() < MANY + before {
         seen.push(stream.next().await.unwrap().id.unwrap());
     }
@@ -308,34 +309,34 @@ async fn a_slow_reader_delays_no_other_is_cut_off_and_gets_all_when_it_returns()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn streams_end_with_the_rights_and_the_token() {
-    let world = World::with(Setup { units: 0, workers: true, ..Setup::default() }).await;
-    let id = world.ordered(World::order()).await;
-    world.in_state(id, "stopped").await;
-    let mut claims = world.issuer.claims(Some((world.tenant, Role::Viewer)), false);
+    let fixture = Fixture::with(Setup { units: 0, workers: true, ..Setup::default() }).await;
+    let id = fixture.ordered(Fixture::order()).await;
+    fixture.in_state(id, "stopped").await;
+    let mut claims = fixture.issuer.claims(Some((fixture.tenant, Role::Viewer)), false);
     claims.exp -= 598;
-    let mut short = Stream::open(&world.base, "/v1/events", &world.issuer.sign(&claims), None).await;
-    let mut own = world.stream(&format!("/v1/instances/{id}/events")).await;
+    let mut short = Stream::open(&fixture.base, "/v1/events", &fixture.issuer.sign(&claims), None).await;
+    let mut own = fixture.stream(&format!("/v1/instances/{id}/events")).await;
     assert_eq!((short.next().await.unwrap().id, own.next().await.unwrap().id), (Some(1), Some(1)));
     assert_eq!(short.end().await.as_deref(), Some("the token has expired; connect again with a new one"));
 
-    let mut removed = world.issuer.claims(Some((world.tenant, Role::Viewer)), false);
+    let mut removed = fixture.issuer.claims(Some((fixture.tenant, Role::Viewer)), false);
     removed.sub = ids::UserId::new();
-    let mut of_user = Stream::open(&world.base, "/v1/events", &world.issuer.sign(&removed), None).await;
+    let mut of_user = Stream::open(&fixture.base, "/v1/events", &fixture.issuer.sign(&removed), None).await;
     assert_eq!(of_user.next().await.unwrap().id, Some(1));
-    world.issuer.revoke(Revocation { user_id: Some(removed.sub), ..Revocation::default() });
+    fixture.issuer.revoke(Revocation { user_id: Some(removed.sub), ..Revocation::default() });
     assert_eq!(of_user.end().await.as_deref(), Some("your rights have ended"));
-    world.rename(&world.base, id, "goes-on").await;
+    fixture.rename(&fixture.base, id, "goes-on").await;
     while own.next().await.unwrap().event.as_deref() != Some("instance.updated") {}
 
     // the tenant is suspended
     let other = TenantId::new();
     let mut elsewhere =
-        Stream::open(&world.base, "/v1/events", &world.issuer.user(other, Role::Viewer), None).await;
+        Stream::open(&fixture.base, "/v1/events", &fixture.issuer.user(other, Role::Viewer), None).await;
     let begun = Instant::now();
-    world.issuer.revoke(Revocation { tenant_id: Some(world.tenant), ..Revocation::default() });
+    fixture.issuer.revoke(Revocation { tenant_id: Some(fixture.tenant), ..Revocation::default() });
     assert_eq!(own.end().await.as_deref(), Some("your rights have ended"));
     assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
-    let made = world.user(other, Role::Member).post("/v1/instances", World::order()).await.expect(202);
+    let made = fixture.user(other, Role::Member).post("/v1/instances", Fixture::order()).await.expect(202);
     assert_eq!(
         elsewhere.next().await.unwrap().data["instance_id"],
         made.body["id"],
@@ -345,20 +346,20 @@ async fn streams_end_with_the_rights_and_the_token() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tenant_has_so_many_streams_of_events_open_at_a_time() {
-    let world = World::with(Setup { units: 0, workers: true, ..Setup::default() }).await;
+    let fixture = Fixture::with(Setup { units: 0, workers: true, ..Setup::default() }).await;
     let mut open = Vec::new();
     for _ in 0..3 {
-        open.push(world.stream("/v1/events").await);
+        open.push(fixture.stream("/v1/events").await);
     }
-    let refused = request(&world.base, "/v1/events", &world.viewer(), None).await;
+    let refused = request(&fixture.base, "/v1/events", &fixture.viewer(), None).await;
     assert_eq!(refused.status(), 429);
     assert_eq!(refused.headers()["retry-after"], "5");
-    let _ = world.member().get("/v1/events").await.expect(200);
-    let stranger = world.issuer.user(TenantId::new(), Role::Viewer);
-    assert_eq!(request(&world.base, "/v1/events", &stranger, None).await.status(), 200);
+    let _ = fixture.member().get("/v1/events").await.expect(200);
+    let stranger = fixture.issuer.user(TenantId::new(), Role::Viewer);
+    assert_eq!(request(&fixture.base, "/v1/events", &stranger, None).await.status(), 200);
     open.pop();
     eventually("the closed stream is not counted", async || {
-        (request(&world.base, "/v1/events", &world.viewer(), None).await.status() == 200).then_some(())
+        (request(&fixture.base, "/v1/events", &fixture.viewer(), None).await.status() == 200).then_some(())
     })
     .await;
 }
@@ -366,16 +367,16 @@ async fn a_tenant_has_so_many_streams_of_events_open_at_a_time() {
 /// Many streams of many tenants cost one connection that listens, and one query for each wake of the replica.
 #[tokio::test(flavor = "multi_thread")]
 async fn waiting_streams_share_one_listener_and_one_reader() {
-    let world = World::with(Setup { units: 0, workers: true, ..Setup::default() }).await;
+    let fixture = Fixture::with(Setup { units: 0, workers: true, ..Setup::default() }).await;
     let tenants: Vec<_> = (0..20).map(|_| TenantId::new()).collect();
     let mut streams = Vec::new();
     for tenant in &tenants {
         for _ in 0..3 {
-            let token = world.issuer.user(*tenant, Role::Viewer);
-            streams.push(Stream::open(&world.base, "/v1/events", &token, None).await);
+            let token = fixture.issuer.user(*tenant, Role::Viewer);
+            streams.push(Stream::open(&fixture.base, "/v1/events", &token, None).await);
         }
     }
-    let mut admin = world.db.admin().await;
+    let mut admin = fixture.db.admin().await;
     let listening = "select count(*) from pg_stat_activity
         where datname = current_database() and application_name like 'atelier-%-listener'";
     let mut listeners =
@@ -384,7 +385,7 @@ async fn waiting_streams_share_one_listener_and_one_reader() {
     assert_eq!(listeners().await, 1);
     let begun = Instant::now();
     for tenant in &tenants {
-        let _ = world.user(*tenant, Role::Member).post("/v1/instances", World::order()).await.expect(202);
+        let _ = fixture.user(*tenant, Role::Member).post("/v1/instances", Fixture::order()).await.expect(202);
     }
     for stream in &mut streams {
         assert_eq!(stream.next().await.unwrap().id, Some(1));
@@ -395,7 +396,7 @@ async fn waiting_streams_share_one_listener_and_one_reader() {
         where datname = current_database() and application_name like 'atelier-%-listener'";
     sqlx::query(cut).execute(&mut admin).await.unwrap();
     for tenant in &tenants[..3] {
-        let _ = world.user(*tenant, Role::Member).post("/v1/instances", World::order()).await.expect(202);
+        let _ = fixture.user(*tenant, Role::Member).post("/v1/instances", Fixture::order()).await.expect(202);
     }
     for stream in &mut streams[..9] {
         while stream.next().await.unwrap().data["type"] != "instance.created" {}
@@ -404,16 +405,16 @@ async fn waiting_streams_share_one_listener_and_one_reader() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn events_pass_the_gateway_as_they_happen() {
-    let world = World::with(Setup { units: 0, workers: true, ..Setup::default() }).await;
-    let id = world.ordered(World::order()).await;
-    world.in_state(id, "stopped").await;
+    let fixture = Fixture::with(Setup { units: 0, workers: true, ..Setup::default() }).await;
+    let id = fixture.ordered(Fixture::order()).await;
+    fixture.in_state(id, "stopped").await;
     // a response has to begin within a second; a stream may last longer
-    let (base, process) = gateway(&world, Limits { answer_seconds: 1, ..Limits::default() }).await;
-    let member = Client::new(&base).token(&world.viewer());
+    let (base, process) = gateway(&fixture, Limits { answer_seconds: 1, ..Limits::default() }).await;
+    let member = Client::new(&base).token(&fixture.viewer());
     let listed = member.get("/v1/events").await.expect(200);
-    assert_eq!(listed.body["items"].as_array().unwrap().len(), world.events("/v1/events").await.len());
+    assert_eq!(listed.body["items"].as_array().unwrap().len(), fixture.events("/v1/events").await.len());
     let path = format!("/v1/instances/{id}/events");
-    let mut stream = Stream::open(&base, &path, &world.viewer(), None).await;
+    let mut stream = Stream::open(&base, &path, &fixture.viewer(), None).await;
     assert_eq!(stream.next().await.unwrap().event.as_deref(), Some("instance.created"));
     let begun = Instant::now();
     let mut beats = 0;
@@ -424,29 +425,29 @@ async fn events_pass_the_gateway_as_they_happen() {
     assert!(begun.elapsed() > Duration::from_secs(1), "longer than a response may take");
     // each event before the next is written
     for n in 0..5 {
-        world.rename(&base, id, &format!("n{n}")).await;
+        fixture.rename(&base, id, &format!("n{n}")).await;
         assert_eq!(stream.next().await.unwrap().data["data"]["name"], format!("n{n}"));
     }
-    let mut resumed = Stream::open(&base, &path, &world.viewer(), stream.last_id.map(|id| id - 2)).await;
+    let mut resumed = Stream::open(&base, &path, &fixture.viewer(), stream.last_id.map(|id| id - 2)).await;
     assert_eq!(ids(&resumed.take(2).await), [stream.last_id.unwrap() - 1, stream.last_id.unwrap()]);
     // counted as streams of the tenant, and closed with the client's connection
-    let third = request(&base, &path, &world.viewer(), None).await;
+    let third = request(&base, &path, &fixture.viewer(), None).await;
     assert_eq!(third.status(), 200);
     let refused = member.header("accept", "text/event-stream").get("/v1/events").await;
     refused.expect_problem(429, "too-many-streams");
     drop((third, resumed));
     eventually("the closed stream is not counted", async || {
-        (request(&base, &path, &world.viewer(), None).await.status() == 200).then_some(())
+        (request(&base, &path, &fixture.viewer(), None).await.status() == 200).then_some(())
     })
     .await;
-    let foreign = Client::new(&base).token(&world.issuer.user(TenantId::new(), Role::Owner));
+    let foreign = Client::new(&base).token(&fixture.issuer.user(TenantId::new(), Role::Owner));
     foreign.header("accept", "text/event-stream").get(&path).await.expect_problem(404, "not-found");
     Client::new(&base)
         .token(testkit::SERVICE_TOKEN)
         .get("/internal/v1/events")
         .await
         .expect_problem(404, "no-such-route");
-    world.issuer.revoke(Revocation { tenant_id: Some(world.tenant), ..Revocation::default() });
+    fixture.issuer.revoke(Revocation { tenant_id: Some(fixture.tenant), ..Revocation::default() });
     assert_eq!(stream.end().await.as_deref(), Some("your rights have ended"));
     process.shutdown.begin();
     assert_eq!(Value::Null, stream.next().await.map_or(Value::Null, |message| message.data));

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use testkit::{Client, eventually};
 
 use crate::{
-    harness::{Setup, World},
+    harness::{Fixture, Setup},
     neighbours::{PRICE, SPEC},
     operator::at,
 };
 
-impl World {
+impl Fixture {
     /// The tenant's or an instance's events, oldest first.
     pub(crate) async fn events(&self, path: &str) -> Vec<Value> {
         let (mut events, mut cursor) = (Vec::new(), String::new());
@@ -47,47 +47,47 @@ fn types(lines: &[String]) -> Vec<&str> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_life_leaves_its_history_with_who_and_why() {
-    let world = World::start().await;
-    let storage = world.neighbours.add_storage(world.tenant);
-    let mut order = World::order();
+    let fixture = Fixture::start().await;
+    let storage = fixture.neighbours.add_storage(fixture.tenant);
+    let mut order = Fixture::order();
     order["name"] = json!("drawing");
     order["storage_id"] = json!(storage);
     order["env"] = json!([{ "name": "PHRASE", "value": "hunter2" }]);
-    let user = world.issuer.claims(Some((world.tenant, Role::Member)), false);
-    let client = Client::new(&world.base).token(&world.issuer.sign(&user));
+    let user = fixture.issuer.claims(Some((fixture.tenant, Role::Member)), false);
+    let client = Client::new(&fixture.base).token(&fixture.issuer.sign(&user));
     let made = client.key("order-1").post("/v1/instances", order.clone()).await.expect(202);
     let _ = client.key("order-1").post("/v1/instances", order).await.expect(202);
     let id: InstanceId = made.str("id").parse().unwrap();
     let path = format!("/v1/instances/{id}");
-    world.brought_up(id).await;
-    let unit = world.unit_of(id).await;
+    fixture.brought_up(id).await;
+    let unit = fixture.unit_of(id).await;
     // the same name again changes nothing
     let _ = client.patch(&path, "*", json!({ "name": "drawing" })).await.expect(200);
     let _ = client.patch(&path, "*", json!({ "name": "painting" })).await.expect(200);
     let stop = client.post(&format!("{path}/stop"), Value::Null).await.expect(202);
     let again = client.post(&format!("{path}/stop"), Value::Null).await.expect(202);
     assert_eq!(stop.str("operation_id"), again.str("operation_id"));
-    world.emptied(&unit).await;
-    world.operator.ended(&unit, 160).await;
-    world.in_state(id, "stopped").await;
+    fixture.emptied(&unit).await;
+    fixture.operator.ended(&unit, 160).await;
+    fixture.in_state(id, "stopped").await;
     let _ = client.post(&format!("{path}/start"), Value::Null).await.expect(202);
-    let unit = world.unit_of(id).await;
-    world.operator.ready_since(&unit, 200).await;
-    world.in_state(id, "running").await;
+    let unit = fixture.unit_of(id).await;
+    fixture.operator.ready_since(&unit, 200).await;
+    fixture.in_state(id, "running").await;
     let _ = client.post(&format!("{path}/restart"), Value::Null).await.expect(202);
     eventually("the restart is asked of the unit", async || {
-        (world.operator.unit(&unit).await.spec.instance.unwrap().restart == 1).then_some(())
+        (fixture.operator.unit(&unit).await.spec.instance.unwrap().restart == 1).then_some(())
     })
     .await;
-    world.operator.crashed(&unit, 230).await;
-    world.operator.ready_since(&unit, 240).await;
-    world.in_state(id, "running").await;
+    fixture.operator.crashed(&unit, 230).await;
+    fixture.operator.ready_since(&unit, 240).await;
+    fixture.in_state(id, "running").await;
     let _ = client.delete(&path).await.expect(202);
-    world.emptied(&unit).await;
-    world.operator.ended(&unit, 300).await;
-    world.gone(id).await;
+    fixture.emptied(&unit).await;
+    fixture.operator.ended(&unit, 300).await;
+    fixture.gone(id).await;
 
-    let history = world.history(id).await;
+    let history = fixture.history(id).await;
     assert_eq!(
         history,
         [
@@ -112,11 +112,11 @@ async fn a_life_leaves_its_history_with_who_and_why() {
             "deleted system",
         ]
     );
-    let events = world.events("/v1/events").await;
-    assert_eq!(events, world.events(&format!("{path}/events")).await, "there is no other instance");
+    let events = fixture.events("/v1/events").await;
+    assert_eq!(events, fixture.events(&format!("{path}/events")).await, "there is no other instance");
     for (n, event) in events.iter().enumerate() {
         assert_eq!(event["sequence"], n + 1);
-        assert_eq!((&event["tenant_id"], &event["instance_id"]), (&json!(world.tenant), &json!(id)));
+        assert_eq!((&event["tenant_id"], &event["instance_id"]), (&json!(fixture.tenant), &json!(id)));
         let parsed: gpu_core::event::Event = serde_json::from_value(event.clone()).unwrap();
         assert_eq!(serde_json::to_value(parsed).unwrap(), *event, "as documented");
     }
@@ -146,39 +146,39 @@ async fn a_life_leaves_its_history_with_who_and_why() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn failures_leave_their_reason() {
-    let world = World::with(Setup { units: 1, ..Setup::default() }).await;
+    let fixture = Fixture::with(Setup { units: 1, ..Setup::default() }).await;
     // the container does not start
-    let id = world.ordered(World::order()).await;
-    let unit = world.unit_of(id).await;
-    world.operator.begun(&unit).await;
-    world.operator.failed(&unit).await;
-    world.emptied(&unit).await;
-    world.operator.status(&unit, json!({})).await;
-    world.in_state(id, "stopped").await;
+    let id = fixture.ordered(Fixture::order()).await;
+    let unit = fixture.unit_of(id).await;
+    fixture.operator.begun(&unit).await;
+    fixture.operator.failed(&unit).await;
+    fixture.emptied(&unit).await;
+    fixture.operator.status(&unit, json!({})).await;
+    fixture.in_state(id, "stopped").await;
     let expected = [
         "created user",
         "unit_claimed system",
         "start_failed system container_exited",
         "stopped system container_exited",
     ];
-    assert_eq!(world.history(id).await, expected);
-    let events = world.events(&format!("/v1/instances/{id}/events")).await;
+    assert_eq!(fixture.history(id).await, expected);
+    let events = fixture.events(&format!("/v1/instances/{id}/events")).await;
     assert!(events[2]["message"].as_str().unwrap().contains("exit code 3"));
     assert_eq!(events[3]["data"]["cause"], "failure");
     let seen = expected.len();
 
     // it runs, its container restarts, its node is lost
-    world.act(id, "start").await;
-    world.brought_up(id).await;
-    world.operator.crashed(&unit, 160).await;
-    world.in_state(id, "starting").await;
-    world.operator.ready_since(&unit, 170).await;
-    world.in_state(id, "running").await;
-    world.operator.node_lost(&unit, 190).await;
-    world.emptied(&unit).await;
-    world.operator.node_back(&unit).await;
-    world.brought_up(id).await;
-    let history = world.history(id).await;
+    fixture.act(id, "start").await;
+    fixture.brought_up(id).await;
+    fixture.operator.crashed(&unit, 160).await;
+    fixture.in_state(id, "starting").await;
+    fixture.operator.ready_since(&unit, 170).await;
+    fixture.in_state(id, "running").await;
+    fixture.operator.node_lost(&unit, 190).await;
+    fixture.emptied(&unit).await;
+    fixture.operator.node_back(&unit).await;
+    fixture.brought_up(id).await;
+    let history = fixture.history(id).await;
     assert_eq!(
         history[seen..],
         [
@@ -198,58 +198,61 @@ async fn failures_leave_their_reason() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_start_without_a_free_unit_leaves_its_reason() {
-    let world = World::with(Setup { units: 0, ..Setup::default() }).await;
-    let id = world.ordered(World::order()).await;
-    world.in_state(id, "stopped").await;
+    let fixture = Fixture::with(Setup { units: 0, ..Setup::default() }).await;
+    let id = fixture.ordered(Fixture::order()).await;
+    fixture.in_state(id, "stopped").await;
     let expected = ["created user", "start_failed system stock_exhausted", "stopped system stock_exhausted"];
-    assert_eq!(world.history(id).await, expected);
+    assert_eq!(fixture.history(id).await, expected);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_administrators_and_the_end_of_a_tenant_do_is_told_as_theirs() {
-    let world = World::with(Setup { units: 3, ..Setup::default() }).await;
+    let fixture = Fixture::with(Setup { units: 3, ..Setup::default() }).await;
     let mut ids = Vec::new();
     for _ in 0..3 {
-        ids.push(world.running().await);
+        ids.push(fixture.running().await);
     }
     let mut units = Vec::new();
     for id in &ids {
-        units.push(world.unit_of(*id).await);
+        units.push(fixture.unit_of(*id).await);
     }
     let ended = async |n: usize| {
-        world.emptied(&units[n]).await;
-        world.operator.ended(&units[n], 200).await;
+        fixture.emptied(&units[n]).await;
+        fixture.operator.ended(&units[n], 200).await;
     };
     let act = async |method: Method, id: InstanceId, path: &str| {
         let path = format!("/v1/platform-instances/{id}{path}");
-        world.admin().send(method, &path, &Value::Null).await.expect(202)
+        fixture.admin().send(method, &path, &Value::Null).await.expect(202)
     };
     let _ = act(Method::POST, ids[0], "/stop?reason=mines%20coins").await;
     ended(0).await;
-    world.in_state(ids[0], "stopped").await;
+    fixture.in_state(ids[0], "stopped").await;
     let _ = act(Method::POST, ids[0], "/stop?reason=again").await;
     let _ = act(Method::DELETE, ids[0], "?reason=for%20good").await;
-    world.gone(ids[0]).await;
+    fixture.gone(ids[0]).await;
     let put_tenant = async |generation: i64, state: &str| {
         let order = json!({
             "generation": generation, "state": state, "stop_instances": true, "delete_storages": false,
         });
-        let _ =
-            world.identity().put(&format!("/internal/v1/tenants/{}", world.tenant), order).await.expect(200);
+        let _ = fixture
+            .identity()
+            .put(&format!("/internal/v1/tenants/{}", fixture.tenant), order)
+            .await
+            .expect(200);
     };
     put_tenant(1, "suspended").await;
     put_tenant(1, "suspended").await;
     for n in [1, 2] {
         ended(n).await;
-        world.in_state(ids[n], "stopped").await;
+        fixture.in_state(ids[n], "stopped").await;
     }
     put_tenant(2, "deleting").await;
     put_tenant(2, "deleting").await;
     for id in &ids[1..] {
-        world.gone(*id).await;
+        fixture.gone(*id).await;
     }
     let ran = ["created user", "unit_claimed system", "started system"];
-    let history = world.history(ids[0]).await;
+    let history = fixture.history(ids[0]).await;
     assert_eq!(history[..3], ran);
     assert_eq!(
         history[3..],
@@ -261,14 +264,14 @@ async fn what_administrators_and_the_end_of_a_tenant_do_is_told_as_theirs() {
             "deleted system",
         ]
     );
-    let events = world.events(&format!("/v1/instances/{}/events", ids[0])).await;
+    let events = fixture.events(&format!("/v1/instances/{}/events", ids[0])).await;
     assert!(events[3]["message"].as_str().unwrap().contains("mines coins"));
     assert_eq!(events[3]["actor"], json!({ "kind": "administrator" }), "not which one");
     assert_eq!(events[3]["data"], json!({ "operation_id": null }));
     assert_eq!(events[5]["data"]["cause"], "administrator");
     assert_eq!(events[6]["message"], "for good");
     for id in &ids[1..] {
-        let history = world.history(*id).await;
+        let history = fixture.history(*id).await;
         assert_eq!(history[..3], ran);
         assert_eq!(
             history[3..],
@@ -281,55 +284,55 @@ async fn what_administrators_and_the_end_of_a_tenant_do_is_told_as_theirs() {
             ]
         );
     }
-    let events = world.events(&format!("/v1/instances/{}/events", ids[1])).await;
+    let events = fixture.events(&format!("/v1/instances/{}/events", ids[1])).await;
     assert_eq!(events[3]["actor"], json!({ "kind": "service", "name": "identity" }));
     assert_eq!(events[5]["data"]["cause"], "tenant_suspended");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_repeated_reconcile_writes_no_second_event() {
-    let world = World::with(Setup { units: 1, workers: false, ..Setup::default() }).await;
-    let id = world.ordered(World::order()).await;
+    let fixture = Fixture::with(Setup { units: 1, workers: false, ..Setup::default() }).await;
+    let id = fixture.ordered(Fixture::order()).await;
     let due = "update gpu.instances set wake_at = now() - interval '1 second', lease_owner = null, lease_until = null";
     let mut events = 1;
     let path = format!("/v1/instances/{id}");
     for state in ["starting", "running", "starting", "stopped"] {
         match (state, events) {
-            ("running", _) => world.operator.ready(&world.unit_of(id).await).await,
-            ("starting", 3..) => world.operator.crashed(&world.unit_of(id).await, 160).await,
-            ("stopped", _) => world.operator.delete(&world.unit_of(id).await).await,
+            ("running", _) => fixture.operator.ready(&fixture.unit_of(id).await).await,
+            ("starting", 3..) => fixture.operator.crashed(&fixture.unit_of(id).await, 160).await,
+            ("stopped", _) => fixture.operator.delete(&fixture.unit_of(id).await).await,
             _ => {}
         }
         eventually(&format!("the instance is {state}"), async || {
-            world.execute(due).await;
-            world.reconcile(id).await;
-            (world.member().get(&path).await.body["state"] == state).then_some(())
+            fixture.execute(due).await;
+            fixture.reconcile(id).await;
+            (fixture.member().get(&path).await.body["state"] == state).then_some(())
         })
         .await;
-        let before = world.history(id).await;
+        let before = fixture.history(id).await;
         for _ in 0..5 {
-            world.execute(due).await;
-            assert!(world.reconcile(id).await);
+            fixture.execute(due).await;
+            assert!(fixture.reconcile(id).await);
         }
-        assert_eq!(world.history(id).await, before, "{state}");
+        assert_eq!(fixture.history(id).await, before, "{state}");
         assert!(before.len() > events);
         events = before.len();
     }
-    let history = world.history(id).await;
+    let history = fixture.history(id).await;
     assert_eq!(types(&history).iter().filter(|kind| **kind == "stopped").count(), 1, "{history:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn events_are_listed_page_by_page_and_filtered() {
-    let world = World::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
-    let [one, two] = [world.ordered(World::order()).await, world.ordered(World::order()).await];
+    let fixture = Fixture::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
+    let [one, two] = [fixture.ordered(Fixture::order()).await, fixture.ordered(Fixture::order()).await];
     for n in 0..5 {
         for id in [one, two] {
             let body = json!({ "name": format!("n{n}") });
-            let _ = world.member().patch(&format!("/v1/instances/{id}"), "*", body).await.expect(200);
+            let _ = fixture.member().patch(&format!("/v1/instances/{id}"), "*", body).await.expect(200);
         }
     }
-    let viewer = world.user(world.tenant, Role::Viewer);
+    let viewer = fixture.user(fixture.tenant, Role::Viewer);
     let sequences = async |query: &str| -> Vec<i64> {
         let (mut sequences, mut cursor) = (Vec::new(), String::new());
         loop {
@@ -376,9 +379,9 @@ async fn events_are_listed_page_by_page_and_filtered() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_events_of_others_are_like_those_of_nobody() {
-    let world = World::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
-    let id = world.ordered(World::order()).await;
-    let stranger = world.user(TenantId::new(), Role::Owner);
+    let fixture = Fixture::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
+    let id = fixture.ordered(Fixture::order()).await;
+    let stranger = fixture.user(TenantId::new(), Role::Owner);
     assert_eq!(stranger.get("/v1/events").await.expect(200).body["items"], json!([]));
     let filtered = format!("/v1/events?instance_id={id}");
     assert_eq!(stranger.get(&filtered).await.expect(200).body["items"], json!([]));
@@ -398,45 +401,45 @@ async fn the_events_of_others_are_like_those_of_nobody() {
         .get("/v1/events")
         .await
         .expect_problem(410, "events-deleted");
-    Client::new(&world.base).get("/v1/events").await.expect_problem(401, "unauthenticated");
-    world.admin().get("/v1/events").await.expect_problem(403, "forbidden");
-    for client in [world.member(), world.admin()] {
+    Client::new(&fixture.base).get("/v1/events").await.expect_problem(401, "unauthenticated");
+    fixture.admin().get("/v1/events").await.expect_problem(403, "forbidden");
+    for client in [fixture.member(), fixture.admin()] {
         client.get("/internal/v1/events").await.expect_problem(401, "unauthenticated");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn events_are_kept_for_their_time_also_those_of_deleted_instances() {
-    let world = World::with(Setup { units: 0, ..Setup::default() }).await;
-    let [old, kept] = [world.ordered(World::order()).await, world.ordered(World::order()).await];
+    let fixture = Fixture::with(Setup { units: 0, ..Setup::default() }).await;
+    let [old, kept] = [fixture.ordered(Fixture::order()).await, fixture.ordered(Fixture::order()).await];
     for id in [old, kept] {
-        world.in_state(id, "stopped").await;
-        let _ = world.member().delete(&format!("/v1/instances/{id}")).await.expect(202);
-        world.gone(id).await;
+        fixture.in_state(id, "stopped").await;
+        let _ = fixture.member().delete(&format!("/v1/instances/{id}")).await.expect(202);
+        fixture.gone(id).await;
     }
-    let before = world.events("/v1/events").await;
-    assert_eq!(types(&world.history(old).await).last(), Some(&"deleted"));
+    let before = fixture.events("/v1/events").await;
+    assert_eq!(types(&fixture.history(old).await).last(), Some(&"deleted"));
     let last_of_old = before.iter().rfind(|event| event["instance_id"] == json!(old)).unwrap()["sequence"]
         .as_i64()
         .unwrap();
-    let mut admin = world.db.admin().await;
+    let mut admin = fixture.db.admin().await;
     let age = "update gpu.events set at = now() - interval '89 days' where sequence > $1";
     sqlx::query(age).bind(last_of_old).execute(&mut admin).await.unwrap();
     let age = "update gpu.events set at = now() - interval '91 days' where sequence <= $1";
     sqlx::query(age).bind(last_of_old).execute(&mut admin).await.unwrap();
     // a worker cleans up when it starts
-    let replica = world.replica().await;
-    let member = world.member();
+    let replica = fixture.replica().await;
+    let member = fixture.member();
     let path = format!("/v1/instances/{old}/events");
     eventually("the old events are deleted", async || (member.get(&path).await.status == 404).then_some(()))
         .await;
     let missing = member.get(&format!("/v1/instances/{}/events", InstanceId::new())).await;
     assert_eq!(member.get(&path).await.text, missing.text);
-    let after = world.events("/v1/events").await;
+    let after = fixture.events("/v1/events").await;
     let first = usize::try_from(last_of_old).unwrap();
     let sequences = |events: &[Value]| events.iter().map(|e| e["sequence"].clone()).collect::<Vec<_>>();
     assert_eq!(sequences(&after), sequences(&before[first..]));
-    assert_eq!(types(&world.history(kept).await).last(), Some(&"deleted"));
+    assert_eq!(types(&fixture.history(kept).await).last(), Some(&"deleted"));
     // a reader that continues in deleted events gets an error
     let stream = member.header("accept", "text/event-stream");
     for position in [last_of_old - 1, i64::try_from(before.len()).unwrap() + 1] {
@@ -452,20 +455,20 @@ async fn events_are_kept_for_their_time_also_those_of_deleted_instances() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn services_follow_the_events_of_all_tenants() {
-    let world = World::with(Setup { units: 0, workers: true, ..Setup::default() }).await;
-    let service = world.gateway();
+    let fixture = Fixture::with(Setup { units: 0, workers: true, ..Setup::default() }).await;
+    let service = fixture.gateway();
     let first = service.get("/internal/v1/events").await.expect(200).body;
     assert_eq!((&first["items"], &first["complete"]), (&json!([]), &json!(true)));
     let after = |page: &Value| format!("/internal/v1/events?after={}", page["next_cursor"].as_str().unwrap());
     // a reader that waits is woken
     let waiting = format!("{}&wait_seconds=20", after(&first));
     let begun = std::time::Instant::now();
-    let (woken, id) = tokio::join!(service.get(&waiting), world.ordered(World::order()));
+    let (woken, id) = tokio::join!(service.get(&waiting), fixture.ordered(Fixture::order()));
     let woken = woken.expect(200).body;
     assert!(begun.elapsed() < std::time::Duration::from_secs(10), "{:?}", begun.elapsed());
     assert_eq!(woken["items"][0]["instance_id"], json!(id));
-    let stranger = world.user(TenantId::new(), Role::Member);
-    let made = stranger.post("/v1/instances", World::order()).await.expect(202);
+    let stranger = fixture.user(TenantId::new(), Role::Member);
+    let made = stranger.post("/v1/instances", Fixture::order()).await.expect(202);
     let mut page = woken;
     let mut items = page["items"].as_array().unwrap().clone();
     eventually("both have stopped", async || {
@@ -479,7 +482,7 @@ async fn services_follow_the_events_of_all_tenants() {
         let own: Vec<_> = items.iter().filter(|item| item["instance_id"] == instance).collect();
         assert!(own.iter().enumerate().all(|(n, item)| item["sequence"] == n + 1), "{own:?}");
     }
-    assert_eq!(items[0], world.events("/v1/events").await[0], "as the tenant sees it");
+    assert_eq!(items[0], fixture.events("/v1/events").await[0], "as the tenant sees it");
     for bad in ["after=x", "after=1:2", "wait_seconds=21", "wait_seconds=x", "surprise=1"] {
         service.get(&format!("/internal/v1/events?{bad}")).await.expect_problem(422, "invalid-field");
     }
@@ -488,8 +491,8 @@ async fn services_follow_the_events_of_all_tenants() {
 /// A consumer that keeps its cursor in the transaction of the effect has each effect once, wherever it is cut off.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_consumer_that_keeps_its_cursor_with_the_effect_applies_each_event_once() {
-    let world = World::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
-    let mut admin = world.db.admin().await;
+    let fixture = Fixture::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
+    let mut admin = fixture.db.admin().await;
     sqlx::raw_sql(
         "create table public.cursor (cursor text not null); insert into public.cursor values ('');
          create table public.effects (event text not null)",
@@ -497,14 +500,14 @@ async fn a_consumer_that_keeps_its_cursor_with_the_effect_applies_each_event_onc
     .execute(&mut admin)
     .await
     .unwrap();
-    let service = world.gateway();
+    let service = fixture.gateway();
     let write = async {
         let mut ids = Vec::new();
         for n in 0..30 {
-            ids.push(world.ordered(World::order()).await);
+            ids.push(fixture.ordered(Fixture::order()).await);
             let name = json!({ "name": format!("n{n}") });
             let path = format!("/v1/instances/{}", ids[n / 2]);
-            let _ = world.member().patch(&path, "*", name).await.expect(200);
+            let _ = fixture.member().patch(&path, "*", name).await.expect(200);
         }
     };
     let consume = async {

@@ -19,7 +19,7 @@ use tokio::sync::Notify;
 
 use crate::{
     crash::EXPIRE,
-    harness::{Setup, World, reconcile_by},
+    harness::{Fixture, Setup, reconcile_by},
 };
 
 /// When the fault happens, relative to an action.
@@ -113,7 +113,7 @@ impl Injected {
 
 /// A test platform with one instance, which is reconciled with a fault.
 struct Life<'a> {
-    world: &'a World,
+    fixture: &'a Fixture,
     reconciler: Reconciler,
     injected: Arc<Injected>,
     id: InstanceId,
@@ -122,11 +122,11 @@ struct Life<'a> {
 impl Life<'_> {
     /// Reconciles once, as a worker does; a killed one leaves its lease, which expires.
     async fn reconcile(&self) {
-        let World { app, service_db, .. } = self.world;
+        let Fixture { app, service_db, .. } = self.fixture;
         tokio::select! {
             biased;
             () = self.injected.killed.notified() => {
-                self.world.execute(EXPIRE).await;
+                self.fixture.execute(EXPIRE).await;
             }
             _ = reconcile_by(&self.reconciler, app, service_db, self.id) => {}
         }
@@ -142,7 +142,7 @@ impl Life<'_> {
     }
 
     async fn until_state(&self, state: &str) {
-        let (path, member) = (format!("/v1/instances/{}", self.id), self.world.member());
+        let (path, member) = (format!("/v1/instances/{}", self.id), self.fixture.member());
         self.until(state, async || {
             let answer = member.get(&path).await;
             answer.body["state"] == state || (state == "gone" && answer.status == 404)
@@ -152,28 +152,28 @@ impl Life<'_> {
 
     async fn until_emptied(&self, unit: &str) {
         self.until("the unit is emptied", async || {
-            self.world.operator.unit(unit).await.spec.instance.is_none()
+            self.fixture.operator.unit(unit).await.spec.instance.is_none()
         })
         .await;
-        assert!(self.world.neighbours.claim_of(self.id).is_some(), "released while it may still run");
+        assert!(self.fixture.neighbours.claim_of(self.id).is_some(), "released while it may still run");
     }
 
     /// Waits until the instance runs in a unit, and it is the one that it has claimed.
     async fn until_running(&self, since: i64) -> String {
         self.until_state("starting").await;
         self.until("its unit names it", async || {
-            let Some(unit) = self.world.neighbours.claim_of(self.id) else { return false };
-            self.world.operator.unit(&unit.k8s_name()).await.spec.instance.is_some()
+            let Some(unit) = self.fixture.neighbours.claim_of(self.id) else { return false };
+            self.fixture.operator.unit(&unit.k8s_name()).await.spec.instance.is_some()
         })
         .await;
-        let unit = self.world.unit_of(self.id).await;
-        let wanted = self.world.operator.unit(&unit).await.spec.instance.unwrap();
+        let unit = self.fixture.unit_of(self.id).await;
+        let wanted = self.fixture.operator.unit(&unit).await.spec.instance.unwrap();
         assert_eq!(
-            self.world.secret_names().await,
+            self.fixture.secret_names().await,
             [wanted.secret_name.unwrap()],
             "the one that the pod needs"
         );
-        self.world.operator.ready_since(&unit, since).await;
+        self.fixture.operator.ready_since(&unit, since).await;
         self.until_state("running").await;
         unit
     }
@@ -181,13 +181,13 @@ impl Life<'_> {
     /// Makes the look for what delayed calls have left due.
     async fn leftovers(&self, end: &str) {
         let due = "update gpu.instances set wake_at = now() - interval '1 second' where wake_at is not null";
-        self.world.execute(due).await;
-        let mut admin = self.world.db.admin().await;
+        self.fixture.execute(due).await;
+        let mut admin = self.fixture.db.admin().await;
         self.until(end, async || {
             let rest = "select wake_at is null and lease_until is null from gpu.instances where id = $1";
             let at_rest: bool = sqlx::query_scalar(rest).bind(self.id).fetch_one(&mut admin).await.unwrap();
             if !at_rest {
-                self.world.execute(due).await;
+                self.fixture.execute(due).await;
             }
             at_rest
         })
@@ -196,46 +196,46 @@ impl Life<'_> {
 }
 
 /// An order with a storage, a lost node, a stop and a deletion, with one fault. Returns the outcome.
-async fn live(world: &World, kind: ActionKind, case: Case, nth: usize) -> Arc<Injected> {
+async fn live(fixture: &Fixture, kind: ActionKind, case: Case, nth: usize) -> Arc<Injected> {
     let injected = Injected::new(kind, case, nth);
     let faults = Arc::clone(&injected);
-    let reconciler = world.app.reconciler().clone().with_faults(Arc::new(move |point| faults.at(point)));
-    let [kept, removed] = [(); 2].map(|()| world.neighbours.add_storage(world.tenant));
-    let mut order = World::order();
+    let reconciler = fixture.app.reconciler().clone().with_faults(Arc::new(move |point| faults.at(point)));
+    let [kept, removed] = [(); 2].map(|()| fixture.neighbours.add_storage(fixture.tenant));
+    let mut order = Fixture::order();
     order["storages"] = json!([{ "storage_id": kept }, { "storage_id": removed, "mount_path": "/models", "read_only": true }]);
     order["secrets"] = json!([{ "name": "TOKEN", "value": "hunter2" }]);
-    let id = world.ordered(order).await;
-    let life = Life { world, reconciler, injected: Arc::clone(&injected), id };
+    let id = fixture.ordered(order).await;
+    let life = Life { fixture, reconciler, injected: Arc::clone(&injected), id };
 
     let unit = life.until_running(100).await;
-    world.operator.node_lost(&unit, 150).await;
+    fixture.operator.node_lost(&unit, 150).await;
     life.until_emptied(&unit).await;
-    world.operator.node_back(&unit).await;
+    fixture.operator.node_back(&unit).await;
     let unit = life.until_running(200).await;
-    world.act(id, "stop").await;
+    fixture.act(id, "stop").await;
     life.until_emptied(&unit).await;
-    world.operator.ended(&unit, 260).await;
+    fixture.operator.ended(&unit, 260).await;
     life.until_state("stopped").await;
     life.leftovers("nothing of the start is left").await;
-    assert_eq!((world.neighbours.claims(), world.neighbours.attachments()), (0, 2));
-    assert_eq!(world.secret_names().await, [""; 0], "{kind:?} {case:?}");
-    let _ = world.change(id, json!({ "storages": [{ "storage_id": kept }] })).await.expect(200);
+    assert_eq!((fixture.neighbours.claims(), fixture.neighbours.attachments()), (0, 2));
+    assert_eq!(fixture.secret_names().await, [""; 0], "{kind:?} {case:?}");
+    let _ = fixture.change(id, json!({ "storages": [{ "storage_id": kept }] })).await.expect(200);
     life.until("the removed storage is detached", async || {
-        world.history(id).await.contains(&"storage_detached system".to_owned())
+        fixture.history(id).await.contains(&"storage_detached system".to_owned())
     })
     .await;
-    assert_eq!((world.neighbours.claims(), world.neighbours.attachments()), (0, 1));
-    let usage = world.usage(id).await;
+    assert_eq!((fixture.neighbours.claims(), fixture.neighbours.attachments()), (0, 1));
+    let usage = fixture.usage(id).await;
     assert_eq!(
         (&usage["total_seconds"], usage["items"].as_array().unwrap().len()),
         (&json!(110), 2),
         "{usage}"
     );
-    let _ = world.member().delete(&format!("/v1/instances/{id}")).await.expect(202);
+    let _ = fixture.member().delete(&format!("/v1/instances/{id}")).await.expect(202);
     life.until_state("gone").await;
-    assert_eq!(world.secret_names().await, [""; 0], "{kind:?} {case:?}");
+    assert_eq!(fixture.secret_names().await, [""; 0], "{kind:?} {case:?}");
     life.leftovers("nothing of the instance is left").await;
-    assert_eq!((world.neighbours.claims(), world.neighbours.attachments()), (0, 0));
+    assert_eq!((fixture.neighbours.claims(), fixture.neighbours.attachments()), (0, 0));
 
     let history = [
         "created user",
@@ -258,26 +258,26 @@ async fn live(world: &World, kind: ActionKind, case: Case, nth: usize) -> Arc<In
         "storage_detached system",
         "deleted system",
     ];
-    assert_eq!(world.history(id).await, history, "each event once: {kind:?} {case:?}");
+    assert_eq!(fixture.history(id).await, history, "each event once: {kind:?} {case:?}");
     let open = "select count(*) from gpu.operations where finished_at is null";
-    let open: i64 = sqlx::query_scalar(open).fetch_one(&mut world.db.admin().await).await.unwrap();
+    let open: i64 = sqlx::query_scalar(open).fetch_one(&mut fixture.db.admin().await).await.unwrap();
     assert_eq!(open, 0, "an operation never ends: {kind:?} {case:?}");
     injected
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_action_is_carried_out_once_whatever_fails_around_it() {
-    let world = World::with(Setup { units: 1, workers: false, ..Setup::default() }).await;
+    let fixture = Fixture::with(Setup { units: 1, workers: false, ..Setup::default() }).await;
     // until its fault a life is as one without a fault; how often it looks for leftovers differs with time
     let mut undisturbed = Vec::new();
     for _ in 0..3 {
-        undisturbed.push(live(&world, ActionKind::Claim, Case::ErrorBefore, usize::MAX).await);
+        undisturbed.push(live(&fixture, ActionKind::Claim, Case::ErrorBefore, usize::MAX).await);
     }
     for &kind in ActionKind::ALL {
         let actions = undisturbed.iter().map(|life| life.count(kind)).max().unwrap();
         assert!(actions > 0, "no {kind:?}");
         for (case, nth) in CASES.into_iter().flat_map(|case| (0..actions).map(move |nth| (case, nth))) {
-            let injected = live(&world, kind, case, nth).await;
+            let injected = live(&fixture, kind, case, nth).await;
             assert!(nth > 0 || injected.happened.load(Ordering::SeqCst), "no {case:?} of {kind:?} happened");
         }
     }

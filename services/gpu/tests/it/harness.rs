@@ -31,9 +31,9 @@ pub(crate) const CLUSTER: &str = "dev";
 /// Name of a second cluster, in tests that have two.
 pub(crate) const OTHER_CLUSTER: &str = "other";
 
-pub(crate) struct World {
+pub(crate) struct Fixture {
     pub(crate) db: TestDb,
-    /// For [`World::execute`].
+    /// For [`Fixture::execute`].
     superuser: OnceCell<Mutex<PgConnection>>,
     pub(crate) issuer: Issuer,
     pub(crate) neighbours: Arc<Neighbours>,
@@ -98,7 +98,7 @@ impl Replica {
     }
 }
 
-impl World {
+impl Fixture {
     pub(crate) async fn start() -> Self {
         Self::with(Setup::default()).await
     }
@@ -179,7 +179,7 @@ impl World {
             }),
         };
         let Replica { base, app, process } = Replica::with_clock(&config, setup.workers, setup.clock).await;
-        let world = Self {
+        let fixture = Self {
             tenant: TenantId::new(),
             db,
             superuser: OnceCell::new(),
@@ -196,8 +196,8 @@ impl World {
             cluster: Some(cluster),
             folder,
         };
-        let _ = world.admin().post("/v1/services", service()).await.expect(201);
-        world
+        let _ = fixture.admin().post("/v1/services", service()).await.expect(201);
+        fixture
     }
 
     /// The folder with all files of the test.
@@ -348,7 +348,7 @@ impl World {
     }
 }
 
-impl Drop for World {
+impl Drop for Fixture {
     fn drop(&mut self) {
         self.process.shutdown.begin();
     }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use testkit::{Response, eventually};
 
 use crate::{
-    harness::{Setup, World},
+    harness::{Fixture, Setup},
     operator::{EPOCH, at},
 };
 
@@ -19,7 +19,7 @@ pub(crate) fn ago(seconds: i64) -> i64 {
     Timestamp::now().as_second() - EPOCH - seconds
 }
 
-impl World {
+impl Fixture {
     /// Stops an instance, which keeps its unit.
     pub(crate) async fn stop_and_hold(&self, id: InstanceId, hold: Value) -> Response {
         self.member().post(&format!("/v1/instances/{id}/stop"), json!({ "hold": hold })).await
@@ -68,29 +68,29 @@ impl World {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_held_unit_is_kept_and_the_next_start_needs_no_other() {
-    let world = World::with(Setup { units: 1, ..Setup::default() }).await;
-    let (id, unit) = world.stopped_with_hold(600).await;
-    let seen = world.held(id).await;
+    let fixture = Fixture::with(Setup { units: 1, ..Setup::default() }).await;
+    let (id, unit) = fixture.stopped_with_hold(600).await;
+    let seen = fixture.held(id).await;
     assert_eq!(seen["state"], "stopped");
     let hold = &seen["hold"];
     assert_eq!((&hold["price_per_hour"], &hold["currency"]), (&json!("0.09"), &json!("EUR")));
-    assert_eq!(world.neighbours.claims(), 1);
+    assert_eq!(fixture.neighbours.claims(), 1);
     // no other instance gets it
-    let rival = world.ordered(World::order()).await;
-    let rival = world.in_state(rival, "stopped").await;
+    let rival = fixture.ordered(Fixture::order()).await;
+    let rival = fixture.in_state(rival, "stopped").await;
     assert_eq!(rival.body["reason"], "stock_exhausted");
 
-    let calls = world.neighbours.claim_calls.load(Ordering::SeqCst);
-    let start = world.act(id, "start").await;
-    assert_eq!(world.unit_of(id).await, unit);
-    assert_eq!(world.neighbours.claim_calls.load(Ordering::SeqCst), calls, "the claim was kept");
-    world.operator.ready_since(&unit, ago(0)).await;
-    assert_eq!(world.ended(&start).await["state"], "succeeded");
-    let run = world.held_run(id).await;
+    let calls = fixture.neighbours.claim_calls.load(Ordering::SeqCst);
+    let start = fixture.act(id, "start").await;
+    assert_eq!(fixture.unit_of(id).await, unit);
+    assert_eq!(fixture.neighbours.claim_calls.load(Ordering::SeqCst), calls, "the claim was kept");
+    fixture.operator.ready_since(&unit, ago(0)).await;
+    assert_eq!(fixture.ended(&start).await["state"], "succeeded");
+    let run = fixture.held_run(id).await;
     assert_eq!((&run["price_per_hour"], &run["end_reason"]), (&json!("0.09"), &json!("instance_started")));
-    let seen = world.in_state(id, "running").await.body;
+    let seen = fixture.in_state(id, "running").await.body;
     assert_eq!((&seen["hold"], &seen["price_per_hour"]), (&Value::Null, &json!("0.36")));
-    let history = world.history(id).await;
+    let history = fixture.history(id).await;
     assert_eq!(
         history[3..],
         [
@@ -106,84 +106,84 @@ async fn a_held_unit_is_kept_and_the_next_start_needs_no_other() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hold_expires_at_its_time_and_its_unit_is_released_once() {
-    let world = World::with(Setup { units: 1, ..Setup::default() }).await;
-    let (id, _) = world.stopped_with_hold(4).await;
-    let until = world.held(id).await["hold"]["until"].clone();
-    world.released(id).await;
-    let run = world.held_run(id).await;
+    let fixture = Fixture::with(Setup { units: 1, ..Setup::default() }).await;
+    let (id, _) = fixture.stopped_with_hold(4).await;
+    let until = fixture.held(id).await["hold"]["until"].clone();
+    fixture.released(id).await;
+    let run = fixture.held_run(id).await;
     assert_eq!((&run["ended_at"], &run["end_reason"]), (&until, &json!("expired")));
-    let usage = world.usage(id).await;
+    let usage = fixture.usage(id).await;
     assert_eq!((&usage["total_seconds"], &usage["held_seconds"]), (&json!(60), &run["seconds"]));
     assert_eq!(usage["totals"][1]["kind"], "held");
-    let history = world.history(id).await;
+    let history = fixture.history(id).await;
     assert_eq!(history[5..], ["hold_started system", "hold_ended system", "stopped system"]);
-    assert_eq!(world.in_state(id, "stopped").await.body["hold"], Value::Null);
+    assert_eq!(fixture.in_state(id, "stopped").await.body["hold"], Value::Null);
     // the unit is free for the next
-    let next = world.ordered(World::order()).await;
-    world.unit_of(next).await;
+    let next = fixture.ordered(Fixture::order()).await;
+    fixture.unit_of(next).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hold_is_given_up_by_its_tenant_an_administrator_and_a_deletion() {
-    let world = World::with(Setup { units: 1, ..Setup::default() }).await;
-    let member = world.member();
+    let fixture = Fixture::with(Setup { units: 1, ..Setup::default() }).await;
+    let member = fixture.member();
     for (cause, status) in
         [("given_up", "stopped"), ("administrator", "stopped"), ("instance_deleted", "gone")]
     {
-        let (id, unit) = world.stopped_with_hold(600).await;
+        let (id, unit) = fixture.stopped_with_hold(600).await;
         let path = format!("/v1/instances/{id}");
         match cause {
             "given_up" => {
                 let released = member.delete(&format!("{path}/hold")).await.expect(202);
-                assert_eq!(world.ended(released.str("operation_id")).await["state"], "succeeded");
+                assert_eq!(fixture.ended(released.str("operation_id")).await["state"], "succeeded");
                 let none = member.delete(&format!("{path}/hold")).await;
                 none.expect_problem(404, "not-found");
             }
             "administrator" => {
                 let path = format!("/v1/platform-instances/{id}/stop?reason=maintenance");
-                let _ = world.admin().post(&path, Value::Null).await.expect(202);
+                let _ = fixture.admin().post(&path, Value::Null).await.expect(202);
             }
             _ => {
                 let _ = member.delete(&path).await.expect(202);
             }
         }
         if status == "gone" {
-            world.gone(id).await;
+            fixture.gone(id).await;
         } else {
-            world.released(id).await;
-            assert_eq!(world.held_run(id).await["end_reason"], cause);
+            fixture.released(id).await;
+            assert_eq!(fixture.held_run(id).await["end_reason"], cause);
         }
-        assert_eq!(world.neighbours.claims(), 0, "{cause}");
+        assert_eq!(fixture.neighbours.claims(), 0, "{cause}");
         let events = member.get(&format!("{path}/events?type=instance.hold_ended")).await.expect(200);
         assert_eq!(events.body["items"][0]["data"]["cause"], cause);
-        assert!(world.operator.unit(&unit).await.spec.instance.is_none());
+        assert!(fixture.operator.unit(&unit).await.spec.instance.is_none());
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hold_ends_with_its_unit() {
-    let world = World::with(Setup { units: 1, ..Setup::default() }).await;
-    let (removed, unit) = world.stopped_with_hold(600).await;
-    world.operator.delete(&unit).await;
-    world.released(removed).await;
-    assert_eq!(world.held_run(removed).await["end_reason"], "unit_lost");
-    let world = World::with(Setup { units: 1, ..Setup::default() }).await;
-    let (lost, unit) = world.stopped_with_hold(600).await;
+    let fixture = Fixture::with(Setup { units: 1, ..Setup::default() }).await;
+    let (removed, unit) = fixture.stopped_with_hold(600).await;
+    fixture.operator.delete(&unit).await;
+    fixture.released(removed).await;
+    assert_eq!(fixture.held_run(removed).await["end_reason"], "unit_lost");
+    let fixture = Fixture::with(Setup { units: 1, ..Setup::default() }).await;
+    let (lost, unit) = fixture.stopped_with_hold(600).await;
     let conditions = json!([{ "type": "Held", "status": "False", "reason": "NodeLost",
         "message": "node-1 does not answer", "lastTransitionTime": at(0) }]);
-    world.operator.status(&unit, json!({ "conditions": conditions })).await;
-    world.released(lost).await;
-    assert_eq!(world.held_run(lost).await["end_reason"], "unit_lost");
+    fixture.operator.status(&unit, json!({ "conditions": conditions })).await;
+    fixture.released(lost).await;
+    assert_eq!(fixture.held_run(lost).await["end_reason"], "unit_lost");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn holds_have_bounds_and_are_offered_by_the_specification() {
-    let world = World::start().await;
-    let pending = world.ordered(World::order()).await;
-    let unit = world.unit_of(pending).await;
-    world.operator.ready(&unit).await;
+    let fixture = Fixture::start().await;
+    let pending = fixture.ordered(Fixture::order()).await;
+    let unit = fixture.unit_of(pending).await;
+    fixture.operator.ready(&unit).await;
     let id = pending;
-    world.in_state(id, "running").await;
+    fixture.in_state(id, "running").await;
     for hold in [
         json!({}),
         json!({ "for_seconds": 0 }),
@@ -192,35 +192,35 @@ async fn holds_have_bounds_and_are_offered_by_the_specification() {
         json!({ "until": "2001-01-01T00:00:00Z" }),
         json!({ "forever": true }),
     ] {
-        world.stop_and_hold(id, hold).await.expect_problem(422, "invalid-field");
+        fixture.stop_and_hold(id, hold).await.expect_problem(422, "invalid-field");
     }
     // a held unit that is released before the instance has stopped
-    let _ = world.stop_and_hold(id, json!({ "for_seconds": 600 })).await.expect(202);
-    let stopping = world.member().get(&format!("/v1/instances/{id}")).await.expect(200).body;
+    let _ = fixture.stop_and_hold(id, json!({ "for_seconds": 600 })).await.expect(202);
+    let stopping = fixture.member().get(&format!("/v1/instances/{id}")).await.expect(200).body;
     assert_eq!((&stopping["state"], &stopping["hold"]["since"]), (&json!("stopping"), &Value::Null));
-    let _ = world.member().delete(&format!("/v1/instances/{id}/hold")).await.expect(202);
-    world.emptied(&unit).await;
-    world.operator.ended(&unit, 160).await;
-    world.released(id).await;
+    let _ = fixture.member().delete(&format!("/v1/instances/{id}/hold")).await.expect(202);
+    fixture.emptied(&unit).await;
+    fixture.operator.ended(&unit, 160).await;
+    fixture.released(id).await;
 
-    world.neighbours.holds.store(false, Ordering::SeqCst);
-    let quote = world.member().post("/v1/instances/quote", World::order()).await.expect(200);
+    fixture.neighbours.holds.store(false, Ordering::SeqCst);
+    let quote = fixture.member().post("/v1/instances/quote", Fixture::order()).await.expect(200);
     assert_eq!(quote.body["hold_price_per_hour"], Value::Null);
-    let id = world.running().await;
-    world.stop_and_hold(id, json!({ "for_seconds": 60 })).await.expect_problem(409, "hold-not-offered");
+    let id = fixture.running().await;
+    fixture.stop_and_hold(id, json!({ "for_seconds": 60 })).await.expect_problem(409, "hold-not-offered");
     // the terms of the claim are kept
-    world.neighbours.holds.store(true, Ordering::SeqCst);
-    let quote = world.member().post("/v1/instances/quote", World::order()).await.expect(200);
+    fixture.neighbours.holds.store(true, Ordering::SeqCst);
+    let quote = fixture.member().post("/v1/instances/quote", Fixture::order()).await.expect(200);
     assert_eq!(quote.body["hold_price_per_hour"], "0.09");
-    world.stop_and_hold(id, json!({ "for_seconds": 60 })).await.expect_problem(409, "hold-not-offered");
+    fixture.stop_and_hold(id, json!({ "for_seconds": 60 })).await.expect_problem(409, "hold-not-offered");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hold_ends_with_the_suspension_of_its_tenant() {
-    let world = World::with(Setup { units: 1, ..Setup::default() }).await;
-    let (id, _) = world.stopped_with_hold(600).await;
-    assert_eq!(world.put_tenant(1, "suspended", false).await["done"], false);
-    world.released(id).await;
-    assert_eq!(world.put_tenant(1, "suspended", false).await["done"], true);
-    assert_eq!(world.held_run(id).await["end_reason"], "tenant_suspended");
+    let fixture = Fixture::with(Setup { units: 1, ..Setup::default() }).await;
+    let (id, _) = fixture.stopped_with_hold(600).await;
+    assert_eq!(fixture.put_tenant(1, "suspended", false).await["done"], false);
+    fixture.released(id).await;
+    assert_eq!(fixture.put_tenant(1, "suspended", false).await["done"], true);
+    assert_eq!(fixture.held_run(id).await["end_reason"], "tenant_suspended");
 }

@@ -13,7 +13,7 @@ use testkit::{Client, Response, eventually};
 use tokio::io::{AsyncBufReadExt, BufReader};
 
 use crate::{
-    harness::{Replica, Setup, World},
+    harness::{Fixture, Replica, Setup},
     operator::{EPOCH, at},
     pods,
     prometheus::{FakePrometheus, Fault, TOKEN},
@@ -39,7 +39,7 @@ fn report(reporter: &str, instances: &[(InstanceId, u32)], has_ended: bool) -> V
     json!({ "reporter": reporter, "instances": instances.collect::<Vec<_>>(), "is_complete": true, "has_ended": has_ended })
 }
 
-impl World {
+impl Fixture {
     async fn watched() -> Self {
         NOW.store(100, Ordering::SeqCst);
         Self::with(SETUP).await
@@ -151,19 +151,19 @@ impl World {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_idle_instance_is_announced_and_stopped() {
-    let world = World::watched().await;
-    let id = world.idle_instance().await;
-    let view = world.unused(id, 380).await;
+    let fixture = Fixture::watched().await;
+    let id = fixture.idle_instance().await;
+    let view = fixture.unused(id, 380).await;
     let settings = json!({ "after_seconds": 900, "gpu_below_percent": 5, "cpu_below_percent": 5, "idle_since": null, "stop_at": null });
     assert_eq!(view["idle_stop"], settings, "{view}");
-    let view = world.unused(id, 420).await;
+    let view = fixture.unused(id, 420).await;
     let generation =
-        world.member().get(&format!("/v1/instances/{id}")).await.header("etag").unwrap().to_owned();
+        fixture.member().get(&format!("/v1/instances/{id}")).await.header("etag").unwrap().to_owned();
     let stop_at: Timestamp = view["idle_stop"]["stop_at"].as_str().unwrap().parse().unwrap();
     assert!(stop_at.as_second() - EPOCH >= 1020, "{view}");
     // from the first whole second after the order
     assert_eq!(view["idle_stop"]["idle_since"], at(101));
-    let events = world.idle_events(id).await;
+    let events = fixture.idle_events(id).await;
     assert_eq!(events.len(), 1, "{events:?}");
     assert_eq!(events[0]["type"], "instance.idle_stop_announced");
     assert_eq!(events[0]["actor"]["kind"], "system");
@@ -171,169 +171,173 @@ async fn an_idle_instance_is_announced_and_stopped() {
     assert_eq!(events[0]["data"], data);
 
     // until then, nothing is written to the instance
-    let view = world.unused(id, 1000).await;
+    let view = fixture.unused(id, 1000).await;
     assert_eq!(view["state"], "running");
-    let answer = world.member().get(&format!("/v1/instances/{id}")).await;
+    let answer = fixture.member().get(&format!("/v1/instances/{id}")).await;
     assert_eq!(answer.header("etag").unwrap(), generation);
-    let view = world.unused(id, 1080).await;
+    let view = fixture.unused(id, 1080).await;
     assert_eq!((&view["state"], &view["reason"]), (&json!("stopping"), &json!("idle_stopped")), "{view}");
-    let unit = world.unit_of(id).await;
-    world.reconcile(id).await;
-    world.emptied(&unit).await;
-    world.operator.ended(&unit, 1085).await;
-    let view = world.brought_to(id, "stopped").await;
+    let unit = fixture.unit_of(id).await;
+    fixture.reconcile(id).await;
+    fixture.emptied(&unit).await;
+    fixture.operator.ended(&unit, 1085).await;
+    let view = fixture.brought_to(id, "stopped").await;
     assert_eq!((&view["reason"], &view["idle_stop"]), (&json!("idle_stopped"), &settings));
     assert!(view["message"].as_str().unwrap().contains("idle_stop"), "{view}");
-    let list = world.member().get(&format!("/v1/instances/{id}/events")).await.expect(200).body;
+    let list = fixture.member().get(&format!("/v1/instances/{id}/events")).await.expect(200).body;
     let stopped = &list["items"][0];
     assert_eq!((&stopped["type"], &stopped["data"]["cause"]), (&json!("instance.stopped"), &json!("idle")));
-    assert_eq!(world.causes(id).await, ["announced"], "the stop is no withdrawal");
+    assert_eq!(fixture.causes(id).await, ["announced"], "the stop is no withdrawal");
     // a stopped instance is not evaluated, and a start begins a new idle time
-    assert!(world.app.reconcile_idle_stop(id).await.unwrap());
-    world.act(id, "start").await;
-    world.reconcile(id).await;
-    let unit = world.unit_of(id).await;
-    world.operator.ready_since(&unit, 1090).await;
-    world.brought_to(id, "running").await;
-    let view = world.unused(id, 1300).await;
+    assert!(fixture.app.reconcile_idle_stop(id).await.unwrap());
+    fixture.act(id, "start").await;
+    fixture.reconcile(id).await;
+    let unit = fixture.unit_of(id).await;
+    fixture.operator.ready_since(&unit, 1090).await;
+    fixture.brought_to(id, "running").await;
+    let view = fixture.unused(id, 1300).await;
     assert_eq!((&view["state"], &view["idle_stop"]["stop_at"]), (&json!("running"), &Value::Null));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stop_is_put_off() {
-    let world = World::watched().await;
-    let id = world.idle_instance().await;
+    let fixture = Fixture::watched().await;
+    let id = fixture.idle_instance().await;
     // before anything is announced
-    world.unused(id, 200).await;
-    let _ = world.postpone(id).await.expect(200);
-    assert_eq!(world.unused(id, 440).await["idle_stop"]["stop_at"], Value::Null);
-    let view = world.unused(id, 560).await;
+    fixture.unused(id, 200).await;
+    let _ = fixture.postpone(id).await.expect(200);
+    assert_eq!(fixture.unused(id, 440).await["idle_stop"]["stop_at"], Value::Null);
+    let view = fixture.unused(id, 560).await;
     assert!(!view["idle_stop"]["stop_at"].is_null());
-    let answer = world.postpone(id).await.expect(200);
+    let answer = fixture.postpone(id).await.expect(200);
     assert_eq!(answer.body["idle_stop"]["stop_at"], Value::Null);
-    assert_eq!(world.causes(id).await, ["announced", "postponed"]);
-    assert_eq!(world.idle_events(id).await[1]["actor"]["kind"], "user");
-    assert_eq!(world.unused(id, 800).await["idle_stop"]["stop_at"], Value::Null);
-    let view = world.unused(id, 1400).await;
+    assert_eq!(fixture.causes(id).await, ["announced", "postponed"]);
+    assert_eq!(fixture.idle_events(id).await[1]["actor"]["kind"], "user");
+    assert_eq!(fixture.unused(id, 800).await["idle_stop"]["stop_at"], Value::Null);
+    let view = fixture.unused(id, 1400).await;
     assert_eq!(view["state"], "running", "idle since 560");
     assert_eq!(view["idle_stop"]["idle_since"], at(561));
-    let view = world.unused(id, 1620).await;
+    let view = fixture.unused(id, 1620).await;
     assert_eq!(view["state"], "stopping");
-    world.postpone(id).await.expect_problem(409, "instance-state");
+    fixture.postpone(id).await.expect_problem(409, "instance-state");
 
-    let other = world.running_by_hand(World::order()).await;
-    world.postpone(other).await.expect_problem(409, "idle-stop-not-set");
+    let other = fixture.running_by_hand(Fixture::order()).await;
+    fixture.postpone(other).await.expect_problem(409, "idle-stop-not-set");
     let path = format!("/v1/instances/{id}/postpone-idle-stop");
-    let stranger = world.user(TenantId::new(), Role::Owner);
+    let stranger = fixture.user(TenantId::new(), Role::Owner);
     stranger.post(&path, Value::Null).await.expect_problem(404, "not-found");
-    world.user(world.tenant, Role::Viewer).post(&path, Value::Null).await.expect_problem(403, "forbidden");
+    fixture
+        .user(fixture.tenant, Role::Viewer)
+        .post(&path, Value::Null)
+        .await
+        .expect_problem(403, "forbidden");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn use_and_connections_keep_an_instance() {
-    let world = World::watched().await;
-    let id = world.idle_instance().await;
+    let fixture = Fixture::watched().await;
+    let id = fixture.idle_instance().await;
     // a tenth of the unit's one core
-    world.unused(id, 460).await;
-    world.used(475, 0.1).await;
-    world.evaluate(id).await;
-    assert_eq!(world.causes(id).await, ["announced", "used"]);
+    fixture.unused(id, 460).await;
+    fixture.used(475, 0.1).await;
+    fixture.evaluate(id).await;
+    assert_eq!(fixture.causes(id).await, ["announced", "used"]);
     // a request through the gateway, ten seconds before its report
-    world.unused(id, 835).await;
-    world.used(850, 0.01).await;
-    world.reported(&[(id, 10)]).await;
-    let view = world.evaluate_only(id).await;
+    fixture.unused(id, 835).await;
+    fixture.used(850, 0.01).await;
+    fixture.reported(&[(id, 10)]).await;
+    let view = fixture.evaluate_only(id).await;
     assert_eq!(view["idle_stop"]["stop_at"], Value::Null);
-    assert_eq!(world.causes(id).await, ["announced", "used", "announced", "connected"]);
+    assert_eq!(fixture.causes(id).await, ["announced", "used", "announced", "connected"]);
     // an open connection
     for step in 0..60 {
-        world.used(850 + step * 30, 0.01).await;
-        world.reported(&[(id, 0)]).await;
-        let view = world.evaluate_only(id).await;
+        fixture.used(850 + step * 30, 0.01).await;
+        fixture.reported(&[(id, 0)]).await;
+        let view = fixture.evaluate_only(id).await;
         assert_eq!((&view["state"], &view["idle_stop"]["stop_at"]), (&json!("running"), &Value::Null));
     }
-    let view = world.unused(id, 2620 + 1080).await;
+    let view = fixture.unused(id, 2620 + 1080).await;
     assert_eq!(view["state"], "stopping", "{view}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_known_is_not_idle() {
-    let world = World::watched().await;
-    let id = world.idle_instance().await;
+    let fixture = Fixture::watched().await;
+    let id = fixture.idle_instance().await;
     // no gateway has reported
     for _ in 0..30 {
-        world.used(NOW.load(Ordering::SeqCst) + 60, 0.01).await;
-        let view = world.evaluate_only(id).await;
+        fixture.used(NOW.load(Ordering::SeqCst) + 60, 0.01).await;
+        let view = fixture.evaluate_only(id).await;
         assert_eq!((&view["state"], &view["idle_stop"]["stop_at"]), (&json!("running"), &Value::Null));
     }
     // announced; then there are no samples
     let begin = NOW.load(Ordering::SeqCst);
-    world.unused(id, begin + 420).await;
+    fixture.unused(id, begin + 420).await;
     for step in 1..30 {
         NOW.store(begin + 420 + step * 60, Ordering::SeqCst);
-        assert_eq!(world.evaluate(id).await["state"], "running");
+        assert_eq!(fixture.evaluate(id).await["state"], "running");
     }
-    assert_eq!(world.causes(id).await, ["announced", "unknown"]);
+    assert_eq!(fixture.causes(id).await, ["announced", "unknown"]);
     // announced; then the gateway is silent
     let begin = NOW.load(Ordering::SeqCst);
-    world.unused(id, begin + 420).await;
+    fixture.unused(id, begin + 420).await;
     for step in 1..30 {
-        world.used(begin + 420 + step * 60, 0.01).await;
-        assert_eq!(world.evaluate_only(id).await["state"], "running");
+        fixture.used(begin + 420 + step * 60, 0.01).await;
+        assert_eq!(fixture.evaluate_only(id).await["state"], "running");
     }
-    assert_eq!(world.causes(id).await, ["announced", "unknown", "announced", "unknown"]);
+    assert_eq!(fixture.causes(id).await, ["announced", "unknown", "announced", "unknown"]);
     // another replica was killed: for as long as it may carry connections, nothing is known
     let begin = NOW.load(Ordering::SeqCst);
-    world.unused(id, begin + 420).await;
+    fixture.unused(id, begin + 420).await;
     let path = "/internal/v1/instance-activity";
-    let _ = world.gateway().post(path, report("gateway-2", &[], false)).await.expect(204);
-    let view = world.unused(id, begin + 420 + 900).await;
+    let _ = fixture.gateway().post(path, report("gateway-2", &[], false)).await.expect(204);
+    let view = fixture.unused(id, begin + 420 + 900).await;
     assert_eq!((&view["state"], &view["idle_stop"]["stop_at"]), (&json!("running"), &Value::Null));
-    let view = world.unused(id, begin + 420 + 900 + 1080).await;
+    let view = fixture.unused(id, begin + 420 + 900 + 1080).await;
     assert_eq!(view["state"], "stopping");
     // one that has shut down is not missed
-    let _ = world.gateway().post(path, report("gateway-3", &[], true)).await.expect(204);
+    let _ = fixture.gateway().post(path, report("gateway-3", &[], true)).await.expect(204);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_terminal_and_an_ssh_connection_keep_an_instance() {
     NOW.store(100, Ordering::SeqCst);
-    let world = World::with(Setup { workers: true, ..SETUP }).await;
-    let mut order = World::order();
+    let fixture = Fixture::with(Setup { workers: true, ..SETUP }).await;
+    let mut order = Fixture::order();
     order["idle_stop"] = settings();
-    let id = world.ordered(order).await;
-    let unit = world.unit_of(id).await;
-    pods::give(&world, id, 1, "sleep 1000").await;
-    world.operator.ready(&unit).await;
-    world.in_state(id, "running").await;
+    let id = fixture.ordered(order).await;
+    let unit = fixture.unit_of(id).await;
+    pods::give(&fixture, id, 1, "sleep 1000").await;
+    fixture.operator.ready(&unit).await;
+    fixture.in_state(id, "running").await;
     let is_announced = async |minutes: i64| {
         let mut view = Value::Null;
         for _ in 0..minutes {
-            world.used(NOW.load(Ordering::SeqCst) + 60, 0.01).await;
-            world.app.report_activity().await.unwrap();
-            world.reported(&[]).await;
+            fixture.used(NOW.load(Ordering::SeqCst) + 60, 0.01).await;
+            fixture.app.report_activity().await.unwrap();
+            fixture.reported(&[]).await;
             // its own workers evaluate it too
             eventually("the instance is evaluated", async || {
-                world.app.reconcile_idle_stop(id).await.unwrap().then_some(())
+                fixture.app.reconcile_idle_stop(id).await.unwrap().then_some(())
             })
             .await;
-            view = world.member().get(&format!("/v1/instances/{id}")).await.expect(200).body;
+            view = fixture.member().get(&format!("/v1/instances/{id}")).await.expect(200).body;
             assert_eq!(view["state"], "running");
         }
         !view["idle_stop"]["stop_at"].is_null()
     };
-    let mut terminal = opened(&world, id, &["cat"]).await;
+    let mut terminal = opened(&fixture, id, &["cat"]).await;
     assert!(!is_announced(20).await, "a terminal is open");
     terminal.close(None).await.unwrap();
     eventually("the terminal has ended", async || {
         let list =
-            world.member().get(&format!("/v1/instances/{id}/events?type=instance.terminal_closed")).await;
+            fixture.member().get(&format!("/v1/instances/{id}/events?type=instance.terminal_closed")).await;
         (!list.expect(200).body["items"].as_array().unwrap().is_empty()).then_some(())
     })
     .await;
     assert!(is_announced(7).await, "nothing is open");
 
-    let person = Person::with_key(&world).await;
+    let person = Person::with_key(&fixture).await;
     let mut ssh = person.ssh(id, &["echo in; sleep 1000"]).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(ssh.stdout.as_mut().unwrap()).read_line(&mut line).await.unwrap();
@@ -344,42 +348,43 @@ async fn a_terminal_and_an_ssh_connection_keep_an_instance() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn settings_are_checked_and_changed_at_any_time() {
-    let world = World::watched().await;
-    let id = world.running_by_hand(World::order()).await;
+    let fixture = Fixture::watched().await;
+    let id = fixture.running_by_hand(Fixture::order()).await;
     for (settings, pointer) in [
         (json!({ "after_seconds": 899 }), "/idle_stop/after_seconds"),
         (json!({ "after_seconds": 604_801 }), "/idle_stop/after_seconds"),
         (json!({ "after_seconds": 900, "gpu_below_percent": 0 }), "/idle_stop/gpu_below_percent"),
         (json!({ "after_seconds": 900, "cpu_below_percent": 101 }), "/idle_stop/cpu_below_percent"),
     ] {
-        let mut order = World::order();
+        let mut order = Fixture::order();
         order["idle_stop"] = settings.clone();
-        let refused = world.member().post("/v1/instances", order).await.expect_problem(422, "invalid-field");
+        let refused =
+            fixture.member().post("/v1/instances", order).await.expect_problem(422, "invalid-field");
         assert_eq!(refused.body["errors"][0]["pointer"], pointer);
         let refused =
-            world.patch(id, json!({ "idle_stop": settings })).await.expect_problem(422, "invalid-field");
+            fixture.patch(id, json!({ "idle_stop": settings })).await.expect_problem(422, "invalid-field");
         assert_eq!(refused.body["errors"][0]["pointer"], pointer);
     }
-    let view = world.patch(id, json!({ "idle_stop": settings() })).await.expect(200).body;
+    let view = fixture.patch(id, json!({ "idle_stop": settings() })).await.expect(200).body;
     assert_eq!(view["idle_stop"]["after_seconds"], 900);
     let begin = NOW.load(Ordering::SeqCst);
-    world.unused(id, begin + 420).await;
+    fixture.unused(id, begin + 420).await;
     // the same settings change nothing; a name does not touch the announcement
-    let view = world.patch(id, json!({ "idle_stop": settings(), "name": "other" })).await.expect(200).body;
+    let view = fixture.patch(id, json!({ "idle_stop": settings(), "name": "other" })).await.expect(200).body;
     assert!(!view["idle_stop"]["stop_at"].is_null());
-    let view = world.patch(id, json!({ "idle_stop": { "after_seconds": 1800 } })).await.expect(200).body;
+    let view = fixture.patch(id, json!({ "idle_stop": { "after_seconds": 1800 } })).await.expect(200).body;
     assert_eq!(
         (&view["idle_stop"]["stop_at"], &view["idle_stop"]["after_seconds"]),
         (&Value::Null, &json!(1800))
     );
     let begin = NOW.load(Ordering::SeqCst);
-    let view = world.unused(id, begin + 1260).await;
+    let view = fixture.unused(id, begin + 1260).await;
     assert!(!view["idle_stop"]["stop_at"].is_null());
-    let view = world.patch(id, json!({ "idle_stop": null })).await.expect(200).body;
+    let view = fixture.patch(id, json!({ "idle_stop": null })).await.expect(200).body;
     assert_eq!(view["idle_stop"], Value::Null);
-    assert!(!world.app.reconcile_idle_stop(id).await.unwrap(), "it is not watched");
-    assert_eq!(world.causes(id).await, ["announced", "settings_changed", "announced", "settings_changed"]);
-    let list = world
+    assert!(!fixture.app.reconcile_idle_stop(id).await.unwrap(), "it is not watched");
+    assert_eq!(fixture.causes(id).await, ["announced", "settings_changed", "announced", "settings_changed"]);
+    let list = fixture
         .member()
         .get(&format!("/v1/instances/{id}/events?type=instance.updated"))
         .await
@@ -390,31 +395,31 @@ async fn settings_are_checked_and_changed_at_any_time() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_users_command_takes_the_announcement_back() {
-    let world = World::watched().await;
-    let id = world.idle_instance().await;
-    world.unused(id, 460).await;
-    world.act(id, "restart").await;
-    assert_eq!(world.causes(id).await, ["announced", "not_running"]);
-    let view = world.member().get(&format!("/v1/instances/{id}")).await.expect(200).body;
+    let fixture = Fixture::watched().await;
+    let id = fixture.idle_instance().await;
+    fixture.unused(id, 460).await;
+    fixture.act(id, "restart").await;
+    assert_eq!(fixture.causes(id).await, ["announced", "not_running"]);
+    let view = fixture.member().get(&format!("/v1/instances/{id}")).await.expect(200).body;
     assert_eq!((&view["state"], &view["idle_stop"]["stop_at"]), (&json!("starting"), &Value::Null));
     // evaluated while it does not run
-    world.used(1200, 0.01).await;
-    assert_eq!(world.evaluate(id).await["state"], "starting");
+    fixture.used(1200, 0.01).await;
+    assert_eq!(fixture.evaluate(id).await["state"], "starting");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_two_replicas_one_stops_an_instance() {
-    let world = World::watched().await;
-    let other = Replica::with_clock(&world.config, false, Some(clock)).await;
-    let id = world.idle_instance().await;
+    let fixture = Fixture::watched().await;
+    let other = Replica::with_clock(&fixture.config, false, Some(clock)).await;
+    let id = fixture.idle_instance().await;
     // the other replica may see late that it runs
     while NOW.load(Ordering::SeqCst) < 1500 {
-        world.used(NOW.load(Ordering::SeqCst) + 20, 0.01).await;
-        world.reported(&[]).await;
-        let (one, two) = tokio::join!(world.app.reconcile_idle_stop(id), other.app.reconcile_idle_stop(id));
+        fixture.used(NOW.load(Ordering::SeqCst) + 20, 0.01).await;
+        fixture.reported(&[]).await;
+        let (one, two) = tokio::join!(fixture.app.reconcile_idle_stop(id), other.app.reconcile_idle_stop(id));
         assert!(one.unwrap() || two.unwrap());
     }
-    let list = world.member().get(&format!("/v1/instances/{id}/events?limit=200")).await.expect(200).body;
+    let list = fixture.member().get(&format!("/v1/instances/{id}/events?limit=200")).await.expect(200).body;
     let types: Vec<&str> =
         list["items"].as_array().unwrap().iter().map(|event| event["type"].as_str().unwrap()).collect();
     for once in ["instance.idle_stop_announced", "instance.stop_requested"] {
@@ -430,9 +435,9 @@ async fn with_prometheus_the_gpu_counts() {
     let config: PrometheusConfig =
         serde_json::from_value(json!({ "url": prometheus.url, "bearer_token": TOKEN, "timeout_ms": 1000 }))
             .unwrap();
-    let world = World::with_prometheus(SETUP, config).await;
-    let id = world.idle_instance().await;
-    let (namespace, pod) = (world.tenant.k8s_name(), format!("{}-1", id.k8s_name()));
+    let fixture = Fixture::with_prometheus(SETUP, config).await;
+    let id = fixture.idle_instance().await;
+    let (namespace, pod) = (fixture.tenant.k8s_name(), format!("{}-1", id.k8s_name()));
     let cpu = [("namespace", namespace.as_str()), ("pod", pod.as_str()), ("container", "main")];
     let gpu = [("exported_namespace", namespace.as_str()), ("exported_pod", pod.as_str()), ("gpu", "0")];
     let (begin, end) = (EPOCH, EPOCH + 10_000);
@@ -441,7 +446,7 @@ async fn with_prometheus_the_gpu_counts() {
         let mut view = Value::Null;
         while NOW.load(Ordering::SeqCst) < to {
             NOW.fetch_add(60, Ordering::SeqCst);
-            view = world.evaluate(id).await;
+            view = fixture.evaluate(id).await;
         }
         view
     };
@@ -454,7 +459,7 @@ async fn with_prometheus_the_gpu_counts() {
     assert_eq!((&view["state"], &view["idle_stop"]["stop_at"]), (&json!("running"), &Value::Null));
     let view = evaluate_until(3500).await;
     assert!(!view["idle_stop"]["stop_at"].is_null(), "{view}");
-    assert_eq!(world.idle_events(id).await[0]["data"]["gpu_percent"], 2.0);
+    assert_eq!(fixture.idle_events(id).await[0]["data"]["gpu_percent"], 2.0);
     // Prometheus is away
     prometheus.set(Fault::Nonsense);
     let view = evaluate_until(4500).await;
@@ -466,8 +471,8 @@ async fn with_prometheus_the_gpu_counts() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_workers_stop_an_idle_instance() {
-    let world = World::with(Setup { workers: false, ..Setup::default() }).await;
-    let mut config = world.config.clone();
+    let fixture = Fixture::with(Setup { workers: false, ..Setup::default() }).await;
+    let mut config = fixture.config.clone();
     config.idle = IdleConfig {
         notice_seconds: 2,
         min_after_seconds: 3,
@@ -476,17 +481,17 @@ async fn the_workers_stop_an_idle_instance() {
         ..IdleConfig::default()
     };
     let replica = Replica::start(&config, true).await;
-    let member = Client::new(&replica.base).token(&world.issuer.user(world.tenant, Role::Member));
-    let mut order = World::order();
+    let member = Client::new(&replica.base).token(&fixture.issuer.user(fixture.tenant, Role::Member));
+    let mut order = Fixture::order();
     order["idle_stop"] = json!({ "after_seconds": 3 });
     let id: InstanceId = member.post("/v1/instances", order).await.expect(202).str("id").parse().unwrap();
-    let unit = world.unit_of(id).await;
-    pods::give(&world, id, 1, "sleep 600").await;
-    world.operator.ready_since(&unit, Timestamp::now().as_second() - EPOCH).await;
-    world.in_state(id, "running").await;
+    let unit = fixture.unit_of(id).await;
+    pods::give(&fixture, id, 1, "sleep 600").await;
+    fixture.operator.ready_since(&unit, Timestamp::now().as_second() - EPOCH).await;
+    fixture.in_state(id, "running").await;
     let seen = async |what: &str, test: fn(&Value) -> bool| {
         eventually(what, async || {
-            world.reported(&[]).await;
+            fixture.reported(&[]).await;
             let view = member.get(&format!("/v1/instances/{id}")).await.expect(200).body;
             test(&view).then_some(view)
         })
@@ -495,7 +500,7 @@ async fn the_workers_stop_an_idle_instance() {
     seen("the stop is announced", |view| !view["idle_stop"]["stop_at"].is_null()).await;
     let view = seen("the instance is stopped", |view| view["state"] == "stopping").await;
     assert_eq!(view["reason"], "idle_stopped");
-    let events = world.idle_events(id).await;
+    let events = fixture.idle_events(id).await;
     let time = |value: &Value| value.as_str().unwrap().parse::<Timestamp>().unwrap();
     let announced = &events[0];
     let notice = time(&announced["data"]["stop_at"]).duration_since(time(&announced["time"]));

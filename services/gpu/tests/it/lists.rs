@@ -5,16 +5,16 @@ use ids::TenantId;
 use serde_json::{Value, json};
 use testkit::Client;
 
-use crate::harness::{Setup, World};
+use crate::harness::{Fixture, Setup};
 
 const SORTS: [&str; 4] = ["created_at", "-created_at", "name", "-name"];
 
-impl World {
+impl Fixture {
     /// Without workers, in which instances of these names are stopped.
     async fn with_instances(names: &[&str]) -> (Self, Vec<String>) {
-        let world = Self::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
-        let ids = make(&world.member(), names).await;
-        (world, ids)
+        let fixture = Self::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
+        let ids = make(&fixture.member(), names).await;
+        (fixture, ids)
     }
 
     /// The list as its tenant sees it, and as an administrator does.
@@ -36,7 +36,7 @@ impl World {
 async fn make(client: &Client, names: &[&str]) -> Vec<String> {
     let mut ids = Vec::new();
     for name in names {
-        let mut order = World::stopped_order();
+        let mut order = Fixture::stopped_order();
         order["name"] = json!(name);
         ids.push(client.post("/v1/instances", order).await.expect(202).str("id").to_owned());
     }
@@ -50,8 +50,8 @@ fn names(list: &Value) -> Vec<&str> {
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_have_each_instance_once_in_every_order_while_others_are_added() {
     let names = ["m", "Köln", "b", "a", "B", "m", "KÖLN 2", "z%", "m", "a_b", "1"];
-    let (world, made) = World::with_instances(&names).await;
-    for (client, list) in world.lists() {
+    let (fixture, made) = Fixture::with_instances(&names).await;
+    for (client, list) in fixture.lists() {
         for sort in SORTS {
             let (mut seen, mut cursor) = (Vec::<(String, String)>::new(), String::new());
             loop {
@@ -64,7 +64,7 @@ async fn pages_have_each_instance_once_in_every_order_while_others_are_added() {
                 cursor = format!("&cursor={next}");
                 if seen.len() < 10 {
                     // before and after the position, in any order
-                    make(&world.member(), &["0", "m", "\u{ff5a}"]).await;
+                    make(&fixture.member(), &["0", "m", "\u{ff5a}"]).await;
                 }
                 assert!(seen.len() < 500, "the pages have no end");
             }
@@ -89,9 +89,9 @@ async fn pages_have_each_instance_once_in_every_order_while_others_are_added() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_list_has_the_instances_of_these_states_and_names() {
     let all = ["a one", "a Two", "b one", "b 100%", "c one", "A_x\\y", "Köln"];
-    let (world, ids) = World::with_instances(&all).await;
-    world.delete_some(&all, &ids).await;
-    for (client, list) in world.lists() {
+    let (fixture, ids) = Fixture::with_instances(&all).await;
+    fixture.delete_some(&all, &ids).await;
+    for (client, list) in fixture.lists() {
         for (query, expected) in [
             ("", &["a one", "a two", "a_x\\y", "b 100%", "b one", "köln"] as &[&str]),
             ("&state=deleting", &["b 100%", "b one"]),
@@ -119,10 +119,10 @@ async fn a_list_has_the_instances_of_these_states_and_names() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_wrong_with_a_list_is_named() {
-    let (world, _) = World::with_instances(&["a", "b"]).await;
-    let operations = world.member().get("/v1/instance-operations?limit=1").await.expect(200);
+    let (fixture, _) = Fixture::with_instances(&["a", "b"]).await;
+    let operations = fixture.member().get("/v1/instance-operations?limit=1").await.expect(200);
     let foreign = format!("&cursor={}", operations.str("next_cursor"));
-    for (client, list) in world.lists() {
+    for (client, list) in fixture.lists() {
         let first = client.get(&format!("{list}&limit=1&sort=name")).await.expect(200);
         let cursor = first.str("next_cursor");
         let second = client.get(&format!("{list}&sort=name&state=stopped&cursor={cursor}")).await.expect(200);
@@ -153,10 +153,10 @@ async fn what_is_wrong_with_a_list_is_named() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn another_tenants_instances_are_in_no_list() {
-    let (world, _) = World::with_instances(&["ours", "ours too"]).await;
-    let stranger = world.user(TenantId::new(), Role::Owner);
+    let (fixture, _) = Fixture::with_instances(&["ours", "ours too"]).await;
+    let stranger = fixture.user(TenantId::new(), Role::Owner);
     make(&stranger, &["theirs", "ours?"]).await;
-    let cursor = world.member().get("/v1/instances?limit=1&sort=name").await.expect(200);
+    let cursor = fixture.member().get("/v1/instances?limit=1&sort=name").await.expect(200);
     for query in [
         "?sort=name".to_owned(),
         "?sort=-created_at".to_owned(),
@@ -164,7 +164,7 @@ async fn another_tenants_instances_are_in_no_list() {
         format!("?sort=name&cursor={}", cursor.str("next_cursor")),
     ] {
         let path = format!("/v1/instances{query}&include=total");
-        let (own, other) = (world.member().get(&path).await, stranger.get(&path).await);
+        let (own, other) = (fixture.member().get(&path).await, stranger.get(&path).await);
         let (own, other) = (own.expect(200).body, other.expect(200).body);
         assert!(names(&own).iter().all(|name| ["ours", "ours too"].contains(name)), "{own}");
         assert!(names(&other).iter().all(|name| ["theirs", "ours?"].contains(name)), "{other}");
@@ -172,15 +172,15 @@ async fn another_tenants_instances_are_in_no_list() {
         assert_eq!(other["total"]["count"], expected, "{query}");
         assert_eq!(own["total"]["count"], 2, "{query}");
     }
-    let all = world.admin().get("/v1/platform-instances?include=total&sort=name").await.expect(200).body;
+    let all = fixture.admin().get("/v1/platform-instances?include=total&sort=name").await.expect(200).body;
     assert_eq!(names(&all), ["ours", "ours too", "ours?", "theirs"]);
     assert_eq!(all["total"]["count"], 4);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_list_has_the_requested_fields_and_a_bounded_total() {
-    let (world, ids) = World::with_instances(&["a"]).await;
-    for (client, list) in world.lists() {
+    let (fixture, ids) = Fixture::with_instances(&["a"]).await;
+    for (client, list) in fixture.lists() {
         let whole = client.get(&list).await.expect(200).body;
         assert_eq!(whole["total"], Value::Null, "only if it is asked for");
         let some = client.get(&format!("{list}&fields=name,gpu_spec,message")).await.expect(200).body;
@@ -194,14 +194,14 @@ async fn a_list_has_the_requested_fields_and_a_bounded_total() {
             assert!(one["items"][0].get(name).is_some(), "{name}");
         }
     }
-    world
+    fixture
         .execute(
             "insert into gpu.instances (id, tenant_id, name, spec, phase, attempt, restart, meter, operation_id, operation_kind)
              select gen_random_uuid(), tenant_id, name || n, spec, phase, attempt, restart, meter, operation_id, operation_kind
              from gpu.instances, generate_series(1, 10000) n",
         )
         .await;
-    for (client, list) in world.lists() {
+    for (client, list) in fixture.lists() {
         for (query, count, is_exact) in [("", 10_000, false), ("&name=a1", 1_112, true)] {
             let page = client.get(&format!("{list}{query}&limit=1&include=total")).await.expect(200).body;
             assert_eq!(page["total"], json!({ "count": count, "is_exact": is_exact }), "{list}{query}");

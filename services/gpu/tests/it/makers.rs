@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 use testkit::{Client, eventually};
 
 use crate::{
-    harness::{Setup, World},
+    harness::{Fixture, Setup},
     ssh::Person,
 };
 
-impl World {
+impl Fixture {
     /// A client with a token of this user, or of their API key.
     fn client_of(&self, sub: UserId, key: Option<ApiKeyId>) -> Client {
         let claims = self.issuer.claims(Some((self.tenant, Role::Member)), false);
@@ -30,15 +30,15 @@ async fn listed(client: &Client, path: &str) -> Vec<(String, Value, Value)> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_and_links_end_with_the_user_and_the_api_key_that_made_them() {
-    let world = World::with(Setup { units: 0, ..Setup::default() }).await;
+    let fixture = Fixture::with(Setup { units: 0, ..Setup::default() }).await;
     let mut lines = Vec::new();
     for _ in 0..3 {
-        lines.push(Person::new(&world, world.tenant, Role::Member).await.public_key());
+        lines.push(Person::new(&fixture, fixture.tenant, Role::Member).await.public_key());
     }
     let (user, key) = (UserId::new(), ApiKeyId::new());
-    let (person, script) = (world.client_of(user, None), world.client_of(user, Some(key)));
-    let other = world.client_of(UserId::new(), None);
-    let mut order = World::order();
+    let (person, script) = (fixture.client_of(user, None), fixture.client_of(user, Some(key)));
+    let other = fixture.client_of(UserId::new(), None);
+    let mut order = Fixture::order();
     order["ssh_keys"] = json!([lines[0]]);
     let made = script.post("/v1/instances", order).await.expect(202);
     let id: InstanceId = made.str("id").parse().unwrap();
@@ -63,7 +63,7 @@ async fn keys_and_links_end_with_the_user_and_the_api_key_that_made_them() {
     assert_eq!((by(&keys).await, by(&links).await), ((3, 1, 1), (3, 1, 1)));
     assert_eq!(listed(&person, "/v1/ssh-keys").await.len(), 2);
 
-    world.issuer.revoke(Revocation { session_id: Some(session_of(key)), ..Revocation::default() });
+    fixture.issuer.revoke(Revocation { session_id: Some(session_of(key)), ..Revocation::default() });
     let ended = async |expected: (usize, usize, usize)| {
         eventually("the others have ended", async || {
             (by(&keys).await == expected && by(&links).await == expected).then_some(())
@@ -75,15 +75,19 @@ async fn keys_and_links_end_with_the_user_and_the_api_key_that_made_them() {
         (listed(&person, "/v1/ssh-keys").await.iter().all(|(_, _, key)| key.is_null())).then_some(())
     })
     .await;
-    world.issuer.revoke(Revocation { user_id: Some(user), tenant_id: Some(world.tenant), session_id: None });
+    fixture.issuer.revoke(Revocation {
+        user_id: Some(user),
+        tenant_id: Some(fixture.tenant),
+        session_id: None,
+    });
     ended((1, 0, 0)).await;
     // a key that the user has added in person is the user's own
     let own = "select count(*) from gpu.ssh_keys where user_id = $1";
     let own: i64 =
-        sqlx::query_scalar(own).bind(user.uuid()).fetch_one(&mut world.db.admin().await).await.unwrap();
+        sqlx::query_scalar(own).bind(user.uuid()).fetch_one(&mut fixture.db.admin().await).await.unwrap();
     assert_eq!(own, 1);
     let entries = "select entry from gpu.audit_entries where tenant_id = $1 and entry like '%gpu end_%'";
-    let entries = sqlx::query_scalar::<_, String>(entries).bind(world.tenant.uuid());
-    let entries = entries.fetch_all(&mut world.db.admin().await).await.unwrap();
+    let entries = sqlx::query_scalar::<_, String>(entries).bind(fixture.tenant.uuid());
+    let entries = entries.fetch_all(&mut fixture.db.admin().await).await.unwrap();
     assert_eq!(entries.len(), 4, "{entries:?}");
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use testkit::{Client, Response, eventually};
 
 use crate::{
-    harness::{CLUSTER, Setup, World},
+    harness::{CLUSTER, Fixture, Setup},
     operator::EPOCH,
     pods,
     prometheus::{FakePrometheus, Fault, TOKEN},
@@ -27,30 +27,30 @@ fn time(second: i64) -> String {
 }
 
 /// A test platform with a Prometheus in the cluster.
-async fn world() -> (World, FakePrometheus) {
+async fn fixture() -> (Fixture, FakePrometheus) {
     let prometheus = FakePrometheus::start().await;
     let config: PrometheusConfig = serde_json::from_value(json!({
         "url": prometheus.url, "bearer_token": TOKEN, "timeout_ms": 1000, "matchers": { "cluster": "one" },
     }))
     .unwrap();
-    let world = World::with_prometheus(Setup::default(), config).await;
-    (world, prometheus)
+    let fixture = Fixture::with_prometheus(Setup::default(), config).await;
+    (fixture, prometheus)
 }
 
 /// Brings an instance up, ready since a time.
-async fn ready_since(world: &World, id: InstanceId, since: i64) -> String {
-    let unit = world.unit_of(id).await;
-    world.operator.ready_since(&unit, since - EPOCH).await;
-    world.in_state(id, "running").await;
+async fn ready_since(fixture: &Fixture, id: InstanceId, since: i64) -> String {
+    let unit = fixture.unit_of(id).await;
+    fixture.operator.ready_since(&unit, since - EPOCH).await;
+    fixture.in_state(id, "running").await;
     unit
 }
 
-async fn stop_at(world: &World, id: InstanceId, until: i64) {
-    let unit = world.unit_of(id).await;
-    let operation = world.act(id, "stop").await;
-    world.emptied(&unit).await;
-    world.operator.ended(&unit, until - EPOCH).await;
-    assert_eq!(world.ended(&operation).await["state"], "succeeded");
+async fn stop_at(fixture: &Fixture, id: InstanceId, until: i64) {
+    let unit = fixture.unit_of(id).await;
+    let operation = fixture.act(id, "stop").await;
+    fixture.emptied(&unit).await;
+    fixture.operator.ended(&unit, until - EPOCH).await;
+    assert_eq!(fixture.ended(&operation).await["state"], "succeeded");
 }
 
 /// The labels of a container's series, of the first attempt of an instance.
@@ -86,15 +86,15 @@ fn missing<'a>(answer: &'a Value, metric: &str) -> &'a str {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn values_are_those_of_the_pods_of_the_runs_while_they_ran() {
-    let (world, prometheus) = world().await;
+    let (fixture, prometheus) = fixture().await;
     let end = now() / 60 * 60;
-    let id = world.ordered(World::order()).await;
-    ready_since(&world, id, end - 3000).await;
-    stop_at(&world, id, end - 2000).await;
-    world.act(id, "start").await;
-    ready_since(&world, id, end - 1000).await;
+    let id = fixture.ordered(Fixture::order()).await;
+    ready_since(&fixture, id, end - 3000).await;
+    stop_at(&fixture, id, end - 2000).await;
+    fixture.act(id, "start").await;
+    ready_since(&fixture, id, end - 1000).await;
 
-    let (namespace, name) = (world.tenant.k8s_name(), id.k8s_name());
+    let (namespace, name) = (fixture.tenant.k8s_name(), id.k8s_name());
     let (first, second) = (format!("{name}-1"), format!("{name}-2"));
     let memory = "container_memory_working_set_bytes";
     // pods of the same names existed before and after the runs
@@ -132,7 +132,7 @@ async fn values_are_those_of_the_pods_of_the_runs_while_they_ran() {
         prometheus.add("DCGM_FI_DEV_XID_ERRORS", &labels, end - 1000, end, error);
     }
 
-    let answer = metrics(&world.member(), id, end - 3600, end, 60).await.expect(200).body;
+    let answer = metrics(&fixture.member(), id, end - 3600, end, 60).await.expect(200).body;
     assert_eq!((&answer["from"], &answer["to"]), (&json!(time(end - 3600)), &json!(time(end))));
     assert_eq!(answer["runs"].as_array().unwrap().len(), 2, "{answer}");
     let memory = values(&answer, "memory_used");
@@ -177,45 +177,45 @@ async fn values_are_those_of_the_pods_of_the_runs_while_they_ran() {
     assert_eq!(missing(&answer, "gpu_power"), "no_data");
 
     // before its first run
-    let before = metrics(&world.member(), id, end - 7200, end - 3600, 60).await.expect(200).body;
+    let before = metrics(&fixture.member(), id, end - 7200, end - 3600, 60).await.expect(200).body;
     assert_eq!((&before["series"], missing(&before, "cpu_usage")), (&json!([]), "not_running"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_prometheus_that_ignores_the_pods_shows_nothing_of_other_tenants() {
-    let (world, prometheus) = world().await;
+    let (fixture, prometheus) = fixture().await;
     let end = now();
-    let own = world.ordered(World::order()).await;
-    ready_since(&world, own, end - 1000).await;
+    let own = fixture.ordered(Fixture::order()).await;
+    ready_since(&fixture, own, end - 1000).await;
     let other = TenantId::new();
     let memory = "container_memory_working_set_bytes";
     let pod = format!("{}-1", own.k8s_name());
     prometheus.add(memory, &container(&other.k8s_name(), &pod), end - 1000, end, |_| 9999.0);
-    prometheus.add(memory, &container(&world.tenant.k8s_name(), "another"), end - 1000, end, |_| 9999.0);
+    prometheus.add(memory, &container(&fixture.tenant.k8s_name(), "another"), end - 1000, end, |_| 9999.0);
     prometheus.set(Fault::AnswersAll);
-    let answer = metrics(&world.member(), own, end - 900, end, 60).await.expect(200).body;
+    let answer = metrics(&fixture.member(), own, end - 900, end, 60).await.expect(200).body;
     assert_eq!((&answer["series"], missing(&answer, "memory_used")), (&json!([]), "no_data"));
     // nor does another tenant reach the instance
-    let stranger = world.user(other, Role::Owner);
+    let stranger = fixture.user(other, Role::Owner);
     prometheus.queries();
     let foreign = metrics(&stranger, own, end - 900, end, 60).await.expect_problem(404, "not-found");
     let absent = metrics(&stranger, InstanceId::new(), end - 900, end, 60).await;
     assert_eq!(foreign.text, absent.text);
     assert_eq!(prometheus.queries(), [""; 0]);
-    let _ = metrics(&world.user(world.tenant, Role::Viewer), own, end - 900, end, 60).await.expect(200);
+    let _ = metrics(&fixture.user(fixture.tenant, Role::Viewer), own, end - 900, end, 60).await.expect(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_failing_prometheus_does_not_answer_is_marked() {
-    let (world, prometheus) = world().await;
+    let (fixture, prometheus) = fixture().await;
     let end = now();
-    let id = world.ordered(World::order()).await;
-    ready_since(&world, id, end - 1000).await;
+    let id = fixture.ordered(Fixture::order()).await;
+    ready_since(&fixture, id, end - 1000).await;
     let pod = format!("{}-1", id.k8s_name());
-    let namespace = world.tenant.k8s_name();
+    let namespace = fixture.tenant.k8s_name();
     let labels = container(&namespace, &pod);
     prometheus.add("container_memory_working_set_bytes", &labels, end - 1000, end, |_| 5.0);
-    let member = world.member();
+    let member = fixture.member();
     let ask = async || metrics(&member, id, end - 900, end, 60).await;
 
     prometheus.set(Fault::Refuses("DCGM"));
@@ -245,20 +245,20 @@ async fn what_a_failing_prometheus_does_not_answer_is_marked() {
 async fn a_prometheus_that_is_down_is_unavailable() {
     let url = format!("http://user:secret@{}", testkit::NOBODY);
     let config = serde_json::from_value(json!({ "url": url })).unwrap();
-    let world = World::with_prometheus(Setup::default(), config).await;
-    let id = world.ordered(World::order()).await;
-    ready_since(&world, id, now() - 1000).await;
-    let refused = world.member().get(&format!("/v1/instances/{id}/metrics")).await;
+    let fixture = Fixture::with_prometheus(Setup::default(), config).await;
+    let id = fixture.ordered(Fixture::order()).await;
+    ready_since(&fixture, id, now() - 1000).await;
+    let refused = fixture.member().get(&format!("/v1/instances/{id}/metrics")).await;
     let refused = refused.expect_problem(503, "unavailable");
     assert!(refused.header("retry-after").is_some() && !refused.text.contains("secret"), "{}", refused.text);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn windows_that_make_no_sense_are_refused() {
-    let (world, prometheus) = world().await;
-    let id = world.ordered(World::order()).await;
+    let (fixture, prometheus) = fixture().await;
+    let id = fixture.ordered(Fixture::order()).await;
     let end = now();
-    let member = world.member();
+    let member = fixture.member();
     for (query, pointer) in [
         (format!("from={}&to={}", time(end), time(end - 60)), "from"),
         (format!("from={}", time(end + 600)), "from"),
@@ -283,14 +283,14 @@ async fn windows_that_make_no_sense_are_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_prometheus_the_nodes_are_sampled() {
-    let world = World::start().await;
-    let id = world.ordered(World::order()).await;
-    let unit = world.unit_of(id).await;
+    let fixture = Fixture::start().await;
+    let id = fixture.ordered(Fixture::order()).await;
+    let unit = fixture.unit_of(id).await;
     let script = "head -c 3000000 /dev/zero > \"$ATELIER_ROOTFS/file\"; while :; do :; done";
-    pods::give(&world, id, 1, script).await;
-    world.operator.ready_since(&unit, now() - 5 - EPOCH).await;
-    world.in_state(id, "running").await;
-    let member = world.member();
+    pods::give(&fixture, id, 1, script).await;
+    fixture.operator.ready_since(&unit, now() - 5 - EPOCH).await;
+    fixture.in_state(id, "running").await;
+    let member = fixture.member();
     let path = format!("/v1/instances/{id}/metrics?step=15");
     let answer = eventually("the instance is sampled twice", async || {
         let answer = member.get(&path).await.expect(200).body;
@@ -308,8 +308,8 @@ async fn without_prometheus_the_nodes_are_sampled() {
     assert!(answer["series"].as_array().unwrap().iter().all(|series| series["source"] == "nodes"));
 
     // one replica samples each cluster; when it ends, another one does
-    let other = world.replica().await;
-    let mut admin = world.db.admin().await;
+    let other = fixture.replica().await;
+    let mut admin = fixture.db.admin().await;
     let mut owner = async || -> Vec<i32> {
         let holders = "select pid from pg_locks l,
                 lateral hashtextextended('gpu:samples of ' || $1, 0) as h(key)
@@ -320,7 +320,7 @@ async fn without_prometheus_the_nodes_are_sampled() {
     };
     let first = owner().await;
     assert_eq!(first.len(), 1);
-    world.process.shutdown.begin();
+    fixture.process.shutdown.begin();
     eventually("the other replica samples", async || {
         let owners = owner().await;
         (owners.len() == 1 && owners != first).then_some(())
@@ -331,14 +331,14 @@ async fn without_prometheus_the_nodes_are_sampled() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn samples_become_averages_and_are_deleted() {
-    let world = World::with(Setup { workers: false, ..Setup::default() }).await;
-    let replica = world.replica().await;
-    let id = world.ordered(World::order()).await;
+    let fixture = Fixture::with(Setup { workers: false, ..Setup::default() }).await;
+    let replica = fixture.replica().await;
+    let id = fixture.ordered(Fixture::order()).await;
     let begin = now() / 300 * 300 - 7200;
-    ready_since(&world, id, begin).await;
+    ready_since(&fixture, id, begin).await;
     replica.process.shutdown.begin();
     // two hours of samples, of which none is averaged: half a core, then one and a half
-    let written = world
+    let written = fixture
         .execute(
             "with reset as (update gpu.sample_progress set averaged_to = now() - interval '3 hours')
              insert into gpu.instance_samples (instance_id, at, tenant_id, seconds, cpu_cores)
@@ -348,8 +348,8 @@ async fn samples_become_averages_and_are_deleted() {
         )
         .await;
     assert!(written >= 480);
-    let base = world.replica().await;
-    let mut admin = world.db.admin().await;
+    let base = fixture.replica().await;
+    let mut admin = fixture.db.admin().await;
     eventually("old samples are averaged and deleted", async || {
         let (samples, averages): (i64, i64) = sqlx::query_as(
             "select (select count(*) from gpu.instance_samples), (select count(*) from gpu.instance_sample_averages)",
@@ -360,7 +360,7 @@ async fn samples_become_averages_and_are_deleted() {
         (samples <= 245 && averages >= 10).then_some(())
     })
     .await;
-    let client = Client::new(&base.base).token(&world.issuer.user(world.tenant, Role::Viewer));
+    let client = Client::new(&base.base).token(&fixture.issuer.user(fixture.tenant, Role::Viewer));
     let answer = metrics(&client, id, begin, now(), 300).await.expect(200).body;
     let cpu = values(&answer, "cpu_usage");
     let known: Vec<_> = cpu.iter().filter_map(|(at, value)| Some((now() - at, (*value)?))).collect();

@@ -34,7 +34,7 @@ type Ledger = BTreeMap<RunKey, Option<Timestamp>>;
 
 const CLUSTER: &str = "c";
 
-struct World {
+struct Model {
     clock: i64,
     instances: Vec<Instance>,
     operations: BTreeMap<OperationId, Option<End>>,
@@ -58,7 +58,7 @@ fn number(unit: &UnitRef) -> usize {
     unit.name.trim_start_matches("unit-").parse().unwrap()
 }
 
-impl World {
+impl Model {
     fn new() -> Self {
         let unit = |n: usize| Unit {
             name: format!("unit-{n}"),
@@ -208,7 +208,7 @@ impl World {
                 let attached = AttachedStorage { object_name: "stor-1".into(), cluster: None };
                 Happened::StorageAttached(storage, attached)
             }
-            Step::Act(Action::DetachRemoved(_)) => unreachable!("no storage is removed in this world"),
+            Step::Act(Action::DetachRemoved(_)) => unreachable!("no storage is removed in this model"),
             Step::Act(Action::Claim) => self.claim(instance.id),
             Step::Act(Action::WriteSecret(secret)) => {
                 self.secrets.insert(secret.name.clone());
@@ -231,7 +231,7 @@ impl World {
                 self.attached[i] = false;
                 Happened::StoragesDetached
             }
-            Step::Act(Action::ReleaseLeftovers) => unreachable!("no reconcile is due in this world"),
+            Step::Act(Action::ReleaseLeftovers) => unreachable!("no reconcile is due in this model"),
         };
         if cut == Cut::AfterActing {
             return true;
@@ -454,37 +454,37 @@ proptest! {
 
     #[test]
     fn nothing_is_given_twice_or_left_over(events in events()) {
-        let mut world = World::new();
+        let mut model = Model::new();
         for event in &events {
-            world.happen(event);
+            model.happen(event);
         }
-        world.settle();
-        for i in 0..world.instances.len() {
-            let instance = &world.instances[i];
+        model.settle();
+        for i in 0..model.instances.len() {
+            let instance = &model.instances[i];
             prop_assert!(
                 matches!(instance.state, State::Running { .. } | State::Stopped { .. } | State::Deleted),
                 "not at rest: {:?}", instance.state
             );
             // every operation has ended
-            prop_assert!(world.operations[&instance.operation.id].is_some());
+            prop_assert!(model.operations[&instance.operation.id].is_some());
         }
-        prop_assert!(world.operations.values().all(Option::is_some), "an operation never ends");
+        prop_assert!(model.operations.values().all(Option::is_some), "an operation never ends");
         // all stop: every second that was run is billed, once
-        world.clock += 7;
-        for i in 0..world.instances.len() {
-            world.command(i, Command::Stop);
-            world.command(i, Command::ReleaseHold);
+        model.clock += 7;
+        for i in 0..model.instances.len() {
+            model.command(i, Command::Stop);
+            model.command(i, Command::ReleaseHold);
         }
-        world.settle();
-        prop_assert!(world.claims.is_empty());
-        for (i, instance) in world.instances.iter().enumerate() {
+        model.settle();
+        prop_assert!(model.claims.is_empty());
+        for (i, instance) in model.instances.iter().enumerate() {
             prop_assert!(matches!(instance.state, State::Stopped { .. } | State::Deleted), "not down");
-            let billed: i64 = world.ledgers[i]
+            let billed: i64 = model.ledgers[i]
                 .iter()
                 .map(|(key, end)| end.unwrap().as_second() - key.since.as_second())
                 .sum();
-            let ran = world.truth.get(&instance.id).copied().unwrap_or_default();
-            if world.evidence_lost {
+            let ran = model.truth.get(&instance.id).copied().unwrap_or_default();
+            if model.evidence_lost {
                 prop_assert!(billed <= ran, "billed {billed}, ran {ran}");
             } else {
                 prop_assert_eq!(billed, ran);

@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 use testkit::Response;
 
 use crate::{
-    harness::{Setup, World},
+    harness::{Fixture, Setup},
     neighbours::{LARGE_SPEC, PRICE, SPEC},
 };
 
-impl World {
+impl Fixture {
     /// Changes an instance of any generation.
     pub(crate) async fn change(&self, id: ids::InstanceId, change: Value) -> Response {
         self.member().patch(&format!("/v1/instances/{id}"), "*", change).await
@@ -24,26 +24,26 @@ impl World {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_instance_can_be_created_stopped_and_started_later() {
-    let world = World::start().await;
-    let member = world.member();
-    let made = member.post("/v1/instances", World::stopped_order()).await.expect(202);
+    let fixture = Fixture::start().await;
+    let member = fixture.member();
+    let made = member.post("/v1/instances", Fixture::stopped_order()).await.expect(202);
     assert_eq!((made.str("state"), made.str("price_per_hour")), ("stopped", PRICE));
-    let operation = world.ended(made.str("operation_id")).await;
+    let operation = fixture.ended(made.str("operation_id")).await;
     assert_eq!((&operation["kind"], &operation["state"]), (&json!("create_instance"), &json!("succeeded")));
     let id = made.str("id").parse().unwrap();
-    assert_eq!(world.neighbours.claims(), 0);
+    assert_eq!(fixture.neighbours.claims(), 0);
     // it uses nothing but a name
     let used = member.get("/v1/quota").await.expect(200).body["used"].clone();
     assert_eq!(used, json!({ "instances": 1, "gpus": {}, "cost_per_hour": {} }));
 
-    world.act(id, "start").await;
-    world.brought_up(id).await;
-    let unit = world.unit_of(id).await;
-    assert_eq!(world.operator.unit(&unit).await.spec.instance.unwrap().attempt, 1, "its first start");
+    fixture.act(id, "start").await;
+    fixture.brought_up(id).await;
+    let unit = fixture.unit_of(id).await;
+    assert_eq!(fixture.operator.unit(&unit).await.spec.instance.unwrap().attempt, 1, "its first start");
     let history = ["created user", "start_requested user", "unit_claimed system", "started system"];
-    assert_eq!(world.history(id).await, history);
+    assert_eq!(fixture.history(id).await, history);
 
-    let mut order = World::stopped_order();
+    let mut order = Fixture::stopped_order();
     order["wait"] = json!(true);
     let refused = member.post("/v1/instances", order.clone()).await.expect_problem(422, "invalid-field");
     assert_eq!(refused.body["errors"][0]["pointer"], "/wait");
@@ -54,61 +54,61 @@ async fn an_instance_can_be_created_stopped_and_started_later() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_quota_of_gpus_does_not_concern_what_is_created_stopped() {
-    let world = World::start().await;
-    let path = format!("/v1/platform-quotas/{}?reason=trial", world.tenant);
+    let fixture = Fixture::start().await;
+    let path = format!("/v1/platform-quotas/{}?reason=trial", fixture.tenant);
     let limits = json!({ "gpus": 0, "instances": 1 });
-    let _ = world.admin().header("if-match", "*").put(&path, limits).await.expect(200);
-    let id = world.ordered(World::stopped_order()).await;
-    let member = world.member();
+    let _ = fixture.admin().header("if-match", "*").put(&path, limits).await.expect(200);
+    let id = fixture.ordered(Fixture::stopped_order()).await;
+    let member = fixture.member();
     let start = member.post(&format!("/v1/instances/{id}/start"), Value::Null).await;
     assert_eq!(start.expect_problem(409, "quota-exceeded").body["quota"], "gpus");
-    let second = member.post("/v1/instances", World::stopped_order()).await;
+    let second = member.post("/v1/instances", Fixture::stopped_order()).await;
     assert_eq!(second.expect_problem(409, "quota-exceeded").body["quota"], "instances");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stopped_instance_changes_what_was_ordered_and_a_running_one_its_name_only() {
-    let world = World::start().await;
-    let id = world.running().await;
+    let fixture = Fixture::start().await;
+    let id = fixture.running().await;
     for change in [json!({ "gpu_spec": LARGE_SPEC }), json!({ "version": "2" }), json!({ "env": [] })] {
-        let refused = world.change(id, change).await.expect_problem(409, "instance-state");
+        let refused = fixture.change(id, change).await.expect_problem(409, "instance-state");
         assert_eq!(refused.body["state"], "running");
     }
-    let renamed = world.change(id, json!({ "name": "ke\u{301}pt" })).await.expect(200);
+    let renamed = fixture.change(id, json!({ "name": "ke\u{301}pt" })).await.expect(200);
     assert_eq!(renamed.str("name"), "k\u{e9}pt");
 
-    let unit = world.unit_of(id).await;
-    world.act(id, "stop").await;
-    world.emptied(&unit).await;
-    world.operator.ended(&unit, 160).await;
-    world.in_state(id, "stopped").await;
+    let unit = fixture.unit_of(id).await;
+    fixture.act(id, "stop").await;
+    fixture.emptied(&unit).await;
+    fixture.operator.ended(&unit, 160).await;
+    fixture.in_state(id, "stopped").await;
     let mut second = crate::harness::service();
     second["version"] = json!("2");
     second["template"]["image"] = json!("shell:2");
-    let _ = world.admin().post("/v1/services", second).await.expect(201);
+    let _ = fixture.admin().post("/v1/services", second).await.expect(201);
     let env = json!([{ "name": "LEVEL", "value": "9" }]);
     let change = json!({ "gpu_spec": LARGE_SPEC, "version": "2", "env": env });
-    let changed = world.change(id, change.clone()).await.expect(200);
+    let changed = fixture.change(id, change.clone()).await.expect(200);
     assert_eq!((&changed.body["gpu_spec"]["name"], changed.str("version")), (&json!(LARGE_SPEC), "2"));
     assert_eq!(changed.str("price_per_hour"), "0.72", "the price follows");
     // nothing changes, so nothing is written
-    let again = world.change(id, change).await.expect(200);
+    let again = fixture.change(id, change).await.expect(200);
     assert_eq!(again.header("etag"), changed.header("etag"));
-    let events = world.events(&format!("/v1/instances/{id}/events")).await;
+    let events = fixture.events(&format!("/v1/instances/{id}/events")).await;
     assert_eq!(events.iter().filter(|event| event["type"] == "instance.updated").count(), 2);
     let data = events.iter().map(|event| &event["data"]).find(|data| data["version"] == "2").unwrap();
     assert_eq!(data["changed"], json!(["gpu_spec", "version", "env"]));
     assert!(!data.to_string().contains("LEVEL"), "a variable is in the log of events: {data}");
 
     // what ran is reported as the specification with which it ran
-    world.act(id, "start").await;
-    let unit = world.unit_of(id).await;
-    let wanted = world.operator.unit(&unit).await.spec.instance.unwrap();
+    fixture.act(id, "start").await;
+    let unit = fixture.unit_of(id).await;
+    let wanted = fixture.operator.unit(&unit).await.spec.instance.unwrap();
     assert_eq!((wanted.image.as_str(), wanted.attempt), ("shell:2", 2));
     assert!(wanted.env.iter().any(|variable| variable.name == "LEVEL" && variable.value == "9"));
-    world.operator.ready_since(&unit, 200).await;
-    world.in_state(id, "running").await;
-    let mut admin = world.db.admin().await;
+    fixture.operator.ready_since(&unit, 200).await;
+    fixture.in_state(id, "running").await;
+    let mut admin = fixture.db.admin().await;
     let specs: Vec<(i64, String)> = sqlx::query_as("select attempt, gpu_spec from gpu.runs order by attempt")
         .fetch_all(&mut admin)
         .await
@@ -125,8 +125,8 @@ async fn a_stopped_instance_changes_what_was_ordered_and_a_running_one_its_name_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_is_checked_like_an_order() {
-    let world = World::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
-    let id = world.ordered(World::stopped_order()).await;
+    let fixture = Fixture::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
+    let id = fixture.ordered(Fixture::stopped_order()).await;
     let token = json!([{ "name": "9", "value": "x" }]);
     for (change, pointer) in [
         (json!({ "gpu_spec": "none" }), "/gpu_spec"),
@@ -135,47 +135,51 @@ async fn a_change_is_checked_like_an_order() {
         (json!({ "version": "none" }), "/version"),
         (json!({ "env": token }), "/env/0/name"),
     ] {
-        let refused = world.change(id, change).await.expect_problem(422, "invalid-field");
+        let refused = fixture.change(id, change).await.expect_problem(422, "invalid-field");
         assert_eq!(refused.body["errors"][0]["pointer"], pointer);
     }
     let path = format!("/v1/instances/{id}");
-    world.member().patch(&path, "\"9\"", json!({ "env": [] })).await.expect_problem(412, "changed-meanwhile");
+    fixture
+        .member()
+        .patch(&path, "\"9\"", json!({ "env": [] }))
+        .await
+        .expect_problem(412, "changed-meanwhile");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_held_unit_keeps_its_specification() {
-    let world = World::start().await;
-    let id = world.running().await;
-    let unit = world.unit_of(id).await;
-    let _ = world.stop_and_hold(id, json!({ "for_seconds": 600 })).await.expect(202);
-    world.emptied(&unit).await;
-    world.operator.ended(&unit, 160).await;
-    world.in_state(id, "stopped").await;
+    let fixture = Fixture::start().await;
+    let id = fixture.running().await;
+    let unit = fixture.unit_of(id).await;
+    let _ = fixture.stop_and_hold(id, json!({ "for_seconds": 600 })).await.expect(202);
+    fixture.emptied(&unit).await;
+    fixture.operator.ended(&unit, 160).await;
+    fixture.in_state(id, "stopped").await;
     let change = json!({ "gpu_spec": LARGE_SPEC });
-    let refused = world.change(id, change.clone()).await.expect_problem(409, "instance-state");
+    let refused = fixture.change(id, change.clone()).await.expect_problem(409, "instance-state");
     assert!(refused.body["next"].as_str().unwrap().contains("/hold"), "{}", refused.text);
     // what does not concern the unit can be changed
-    let _ = world
+    let _ = fixture
         .change(id, json!({ "env": [{ "name": "A", "value": "1" }], "gpu_spec": SPEC }))
         .await
         .expect(200);
-    let _ = world.member().delete(&format!("/v1/instances/{id}/hold")).await.expect(202);
+    let _ = fixture.member().delete(&format!("/v1/instances/{id}/hold")).await.expect(202);
     testkit::eventually("the hold is given up", async || {
-        (world.change(id, change.clone()).await.status == 200).then_some(())
+        (fixture.change(id, change.clone()).await.status == 200).then_some(())
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn several_storages_are_mounted_where_the_order_says() {
-    let world = World::start().await;
-    let [home, models, data] = [(); 3].map(|()| world.neighbours.add_storage(world.tenant));
-    let mut order = World::order();
+    let fixture = Fixture::start().await;
+    let [home, models, data] = [(); 3].map(|()| fixture.neighbours.add_storage(fixture.tenant));
+    let mut order = Fixture::order();
     order["storages"] = json!([
         { "storage_id": models, "mount_path": "/models", "read_only": true },
         { "storage_id": home },
     ]);
-    let made = world.member().post("/v1/instances", order).await.expect(202);
+    let made = fixture.member().post("/v1/instances", order).await.expect(202);
     let mount =
         |id, path: &str, read_only| json!({ "storage_id": id, "mount_path": path, "read_only": read_only });
     assert_eq!(
@@ -184,9 +188,9 @@ async fn several_storages_are_mounted_where_the_order_says() {
     );
     assert_eq!(made.body["storage_id"], json!(home), "the one at the path of the service");
     let id = made.str("id").parse().unwrap();
-    let unit = world.unit_of(id).await;
+    let unit = fixture.unit_of(id).await;
     let volumes = async || {
-        let wanted = world.operator.unit(&world.unit_of(id).await).await.spec.instance.unwrap();
+        let wanted = fixture.operator.unit(&fixture.unit_of(id).await).await.spec.instance.unwrap();
         let volume = |v: crds::Volume| (v.name, v.storage.unwrap(), v.mount_path, v.read_only);
         wanted.volumes.into_iter().map(volume).collect::<Vec<_>>()
     };
@@ -195,42 +199,44 @@ async fn several_storages_are_mounted_where_the_order_says() {
         ("storage-1".to_owned(), home.k8s_name(), "/workspace/storage".to_owned(), false),
     ];
     assert_eq!(volumes().await, expected);
-    let modes = [models, home].map(|storage| world.neighbours.attachment(storage, id).unwrap());
+    let modes = [models, home].map(|storage| fixture.neighbours.attachment(storage, id).unwrap());
     assert_eq!(modes, ["read_only", "read_write"]);
 
     // they stay attached while it is stopped; a removed one is detached
-    world.brought_up(id).await;
-    world.act(id, "stop").await;
-    world.emptied(&unit).await;
-    world.operator.ended(&unit, 160).await;
-    world.in_state(id, "stopped").await;
-    assert_eq!(world.neighbours.attachments(), 2);
+    fixture.brought_up(id).await;
+    fixture.act(id, "stop").await;
+    fixture.emptied(&unit).await;
+    fixture.operator.ended(&unit, 160).await;
+    fixture.in_state(id, "stopped").await;
+    assert_eq!(fixture.neighbours.attachments(), 2);
     let storages = json!([{ "storage_id": models }, { "storage_id": data, "mount_path": "/data" }]);
-    let changed = world.change(id, json!({ "storages": storages })).await.expect(200);
+    let changed = fixture.change(id, json!({ "storages": storages })).await.expect(200);
     assert_eq!(changed.body["storages"][0], mount(models, "/workspace/storage", false));
     testkit::eventually("the removed storage is detached", async || {
-        world.neighbours.attachment(home, id).is_none().then_some(())
+        fixture.neighbours.attachment(home, id).is_none().then_some(())
     })
     .await;
-    world.act(id, "start").await;
+    fixture.act(id, "start").await;
     let volumes = volumes().await;
     assert_eq!((volumes[0].1.as_str(), volumes[1].2.as_str()), (models.k8s_name().as_str(), "/data"));
-    assert_eq!(world.neighbours.attachment(models, id).unwrap(), "read_write");
-    let unit = world.unit_of(id).await;
-    let _ = world.member().delete(&format!("/v1/instances/{id}")).await.expect(202);
-    world.emptied(&unit).await;
-    world.operator.ended(&unit, 300).await;
-    world.gone(id).await;
-    assert_eq!(world.neighbours.attachments(), 0);
+    assert_eq!(fixture.neighbours.attachment(models, id).unwrap(), "read_write");
+    let unit = fixture.unit_of(id).await;
+    let _ = fixture.member().delete(&format!("/v1/instances/{id}")).await.expect(202);
+    fixture.emptied(&unit).await;
+    fixture.operator.ended(&unit, 300).await;
+    fixture.gone(id).await;
+    assert_eq!(fixture.neighbours.attachments(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn storages_are_checked_before_the_order() {
-    let world = World::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
-    let mine = world.neighbours.add_storage(world.tenant);
-    let foreign = world.neighbours.add_storage(ids::TenantId::new());
-    let (elsewhere, bucket) =
-        (world.neighbours.add_storage_in_other(world.tenant), world.neighbours.add_bucket(world.tenant));
+    let fixture = Fixture::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
+    let mine = fixture.neighbours.add_storage(fixture.tenant);
+    let foreign = fixture.neighbours.add_storage(ids::TenantId::new());
+    let (elsewhere, bucket) = (
+        fixture.neighbours.add_storage_in_other(fixture.tenant),
+        fixture.neighbours.add_bucket(fixture.tenant),
+    );
     let at = |id, path: &str| json!({ "storage_id": id, "mount_path": path });
     for (storages, pointer) in [
         (json!([at(mine, "/a"), at(foreign, "/b")]), "/storages/1/storage_id"),
@@ -241,20 +247,21 @@ async fn storages_are_checked_before_the_order() {
         (json!([at(mine, "a")]), "/storages/0/mount_path"),
         (json!([at(mine, "/workspace")]), "/storages/0/mount_path"),
     ] {
-        let mut order = World::order();
+        let mut order = Fixture::order();
         order["storages"] = storages.clone();
         for path in ["/v1/instances", "/v1/instances/quote"] {
-            let refused = world.member().post(path, order.clone()).await.expect_problem(422, "invalid-field");
+            let refused =
+                fixture.member().post(path, order.clone()).await.expect_problem(422, "invalid-field");
             assert_eq!(refused.body["errors"][0]["pointer"], pointer, "{storages}");
         }
     }
-    let mut both = World::order();
+    let mut both = Fixture::order();
     (both["storage_id"], both["storages"]) = (json!(mine), json!([at(mine, "/a")]));
-    let refused = world.member().post("/v1/instances", both).await.expect_problem(422, "invalid-field");
+    let refused = fixture.member().post("/v1/instances", both).await.expect_problem(422, "invalid-field");
     assert_eq!(refused.body["errors"][0]["pointer"], "/storage_id");
     // the same in a change
-    let id = world.ordered(World::stopped_order()).await;
+    let id = fixture.ordered(Fixture::stopped_order()).await;
     let change = json!({ "storages": [at(mine, "/a"), at(elsewhere, "/b")] });
-    let refused = world.change(id, change).await.expect_problem(422, "invalid-field");
+    let refused = fixture.change(id, change).await.expect_problem(422, "invalid-field");
     assert_eq!(refused.body["errors"][0]["pointer"], "/storages/1/storage_id");
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use testkit::eventually;
 
 use crate::{
-    harness::{OTHER_CLUSTER, Setup, World, start_cluster},
+    harness::{Fixture, OTHER_CLUSTER, Setup, start_cluster},
     neighbours::SPEC,
     operator::Operator,
 };
@@ -20,7 +20,7 @@ fn order() -> Value {
     } })
 }
 
-impl World {
+impl Fixture {
     pub(crate) async fn allow_own_images(&self, allowed: bool) {
         let path = format!("/v1/platform-quotas/{}?reason=trial", self.tenant);
         let limits = json!({ "own_images": allowed, "instances": 9 });
@@ -33,15 +33,15 @@ impl World {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tenant_runs_an_image_of_its_own_if_an_administrator_allows_it() {
-    let world = World::start().await;
-    let member = world.member();
+    let fixture = Fixture::start().await;
+    let member = fixture.member();
     for path in ["/v1/instances", "/v1/instances/quote"] {
         let refused = member.post(path, order()).await.expect_problem(403, "forbidden");
         assert!(refused.str("next").contains("own_images"), "{}", refused.text);
     }
-    world.allow_own_images(true).await;
+    fixture.allow_own_images(true).await;
     assert_eq!(member.post("/v1/instances/quote", order()).await.expect(200).body["starts_now"], true);
-    let storage = world.neighbours.add_storage(world.tenant);
+    let storage = fixture.neighbours.add_storage(fixture.tenant);
     let mut new = order();
     new["storage_id"] = json!(storage);
     new["env"] = json!([{ "name": "LEVEL", "value": "2" }]);
@@ -56,8 +56,8 @@ async fn a_tenant_runs_an_image_of_its_own_if_an_administrator_allows_it() {
     assert_eq!(made.body["image"], shown);
 
     let id: InstanceId = made.str("id").parse().unwrap();
-    let unit = world.unit_of(id).await;
-    let wanted = world.operator.unit(&unit).await.spec.instance.unwrap();
+    let unit = fixture.unit_of(id).await;
+    let wanted = fixture.operator.unit(&unit).await.spec.instance.unwrap();
     assert_eq!(
         (wanted.image.as_str(), wanted.command, wanted.args),
         (IMAGE, vec!["serve".into()], vec!["--gpu".into()])
@@ -68,15 +68,15 @@ async fn a_tenant_runs_an_image_of_its_own_if_an_administrator_allows_it() {
     let ports: Vec<_> = wanted.ports.iter().map(|port| (port.port, port.is_public, port.is_probe)).collect();
     assert_eq!(ports, [(8080, true, true), (9000, false, false)]);
     assert_eq!(wanted.volumes[0].mount_path, "/data");
-    world.brought_up(id).await;
-    let events = world.events(&format!("/v1/instances/{id}/events")).await;
+    fixture.brought_up(id).await;
+    let events = fixture.events(&format!("/v1/instances/{id}/events")).await;
     let created = events.iter().find(|event| event["type"] == "instance.created").unwrap();
     assert_eq!(
         (&created["data"]["service"], &created["data"]["version"]),
         (&json!("own image"), &json!(IMAGE))
     );
 
-    let mut admin = world.db.admin().await;
+    let mut admin = fixture.db.admin().await;
     let stored = "select spec ->> 'service', spec ->> 'version', spec ? 'image_id' from gpu.instances";
     let stored: (String, String, bool) = sqlx::query_as(stored).fetch_one(&mut admin).await.unwrap();
     assert_eq!(stored, ("own image".into(), IMAGE.into(), true));
@@ -84,15 +84,15 @@ async fn a_tenant_runs_an_image_of_its_own_if_an_administrator_allows_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn code_of_tenants_starts_only_where_the_operator_reports_a_runtime_for_it() {
-    let world = World::with(Setup { units: 1, ..Setup::default() }).await;
-    world.allow_own_images(true).await;
-    let (member, jobs) = (world.member(), world.jobs());
-    let units = world.app.clusters().units();
+    let fixture = Fixture::with(Setup { units: 1, ..Setup::default() }).await;
+    fixture.allow_own_images(true).await;
+    let (member, jobs) = (fixture.member(), fixture.jobs());
+    let units = fixture.app.clusters().units();
     let unit = units[0].name.clone();
     let reports = async |isolates: bool| {
-        world.operator.isolates(&unit, isolates).await;
+        fixture.operator.isolates(&unit, isolates).await;
         eventually("the report is known", async || {
-            let known = world.app.clusters().units()[0].tenant_code.clone().unwrap();
+            let known = fixture.app.clusters().units()[0].tenant_code.clone().unwrap();
             (known.met == isolates).then_some(())
         })
         .await;
@@ -109,28 +109,28 @@ async fn code_of_tenants_starts_only_where_the_operator_reports_a_runtime_for_it
         assert_eq!((&quote.body["starts_now"], quote.str("reason")), (&json!(false), "runtime_unavailable"));
     }
     // programs of a tenant in an image of the catalogue, too
-    let mut managed = world.managed_order();
+    let mut managed = fixture.managed_order();
     managed["runs_tenant_code"] = json!(true);
     let path = crate::managed::managed_path(InstanceId::new());
     jobs.put(&path, managed.clone()).await.expect_problem(409, "isolation-unavailable");
     // what is created stopped may be started later
     let mut stopped = order();
     stopped["start"] = json!(false);
-    let stopped = world.ordered(stopped).await;
+    let stopped = fixture.ordered(stopped).await;
     let start = format!("/v1/instances/{stopped}/start");
     member.post(&start, Value::Null).await.expect_problem(409, "isolation-unavailable");
     // the catalogue's images are not concerned
-    let of_catalogue = world.ordered(World::order()).await;
+    let of_catalogue = fixture.ordered(Fixture::order()).await;
     assert_eq!(
-        world.operator.unit(&world.unit_of(of_catalogue).await).await.spec.instance.unwrap().trust,
+        fixture.operator.unit(&fixture.unit_of(of_catalogue).await).await.spec.instance.unwrap().trust,
         crds::Trust::Platform
     );
     let _ = member.delete(&format!("/v1/instances/{of_catalogue}")).await.expect(202);
-    world.emptied(&unit).await;
-    world.operator.ended(&unit, 160).await;
-    world.gone(of_catalogue).await;
+    fixture.emptied(&unit).await;
+    fixture.operator.ended(&unit, 160).await;
+    fixture.gone(of_catalogue).await;
 
-    let seen = world.admin().get("/v1/platform-isolation").await.expect(200);
+    let seen = fixture.admin().get("/v1/platform-isolation").await.expect(200);
     assert_eq!(
         seen.body["datacenters"],
         json!([{ "datacenter": "dev-1", "running": 0, "refusing": 1, "reports": [
@@ -140,29 +140,29 @@ async fn code_of_tenants_starts_only_where_the_operator_reports_a_runtime_for_it
     member.get("/v1/platform-isolation").await.expect_problem(403, "forbidden");
 
     reports(true).await;
-    let id = world.managed(&managed).await;
-    let wanted = world.operator.unit(&world.unit_of(id).await).await.spec.instance.unwrap();
+    let id = fixture.managed(&managed).await;
+    let wanted = fixture.operator.unit(&fixture.unit_of(id).await).await.spec.instance.unwrap();
     assert_eq!((wanted.trust, wanted.always_pull), (crds::Trust::Tenant, false));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn code_of_tenants_gets_a_unit_where_it_runs() {
     // without the workers of a replica that has one cluster only
-    let mut world = World::with(Setup { units: 1, workers: false, ..Setup::default() }).await;
-    world.allow_own_images(true).await;
-    let refusing = world.app.clusters().units()[0].name.clone();
-    world.operator.isolates(&refusing, false).await;
+    let mut fixture = Fixture::with(Setup { units: 1, workers: false, ..Setup::default() }).await;
+    fixture.allow_own_images(true).await;
+    let refusing = fixture.app.clusters().units()[0].name.clone();
+    fixture.operator.isolates(&refusing, false).await;
     let folder = tempfile::tempdir().unwrap();
     let (other, kube) = start_cluster(folder.path()).await;
     let operator = Operator::new(kube.clone());
     let unit = UnitId::new();
     operator.make_unit_in(&unit.k8s_name(), "dev-2").await;
-    world.neighbours.add_unit_in_other(unit);
+    fixture.neighbours.add_unit_in_other(unit);
     let kubeconfig = Some(other.kubeconfig_path().to_owned());
     let config = crds::ClusterConfig { kubeconfig, context: None };
-    world.config.clusters.insert(OTHER_CLUSTER.to_owned(), config);
-    let replica = world.replica().await;
-    world.base.clone_from(&replica.base);
+    fixture.config.clusters.insert(OTHER_CLUSTER.to_owned(), config);
+    let replica = fixture.replica().await;
+    fixture.base.clone_from(&replica.base);
     eventually("the report is known", async || {
         let units = replica.app.clusters().units();
         let refused = units.iter().filter(|unit| unit.refuses_tenant_code().is_some()).count();
@@ -171,59 +171,59 @@ async fn code_of_tenants_gets_a_unit_where_it_runs() {
     .await;
 
     // stock would give the unit of the other datacenter, if it could choose
-    let id = world.ordered(order()).await;
-    operator.ready(&World::unit_in(&kube, id).await).await;
-    world.in_state(id, "running").await;
+    let id = fixture.ordered(order()).await;
+    operator.ready(&Fixture::unit_in(&kube, id).await).await;
+    fixture.in_state(id, "running").await;
     // nor does one wait for a unit on which it could not run
     let mut waits = order();
     waits["wait"] = json!(true);
-    let waits = world.ordered(waits).await;
-    eventually("it waits", async || (world.neighbours.waits() == 1).then_some(())).await;
-    assert_eq!(world.neighbours.claim_of(waits), None);
+    let waits = fixture.ordered(waits).await;
+    eventually("it waits", async || (fixture.neighbours.waits() == 1).then_some(())).await;
+    assert_eq!(fixture.neighbours.claim_of(waits), None);
     let mut first = order();
     first["wait"] = json!(false);
-    let exhausted = world.ordered(first).await;
-    assert_eq!(world.in_state(exhausted, "stopped").await.str("reason"), "stock_exhausted");
+    let exhausted = fixture.ordered(first).await;
+    assert_eq!(fixture.in_state(exhausted, "stopped").await.str("reason"), "stock_exhausted");
     // what is the platform's runs there as well
-    let of_catalogue = world.ordered(World::order()).await;
-    world.brought_up(of_catalogue).await;
+    let of_catalogue = fixture.ordered(Fixture::order()).await;
+    fixture.brought_up(of_catalogue).await;
     replica.process.shutdown.begin();
 }
 
 /// The report may change, and stock chooses among the units of a datacenter: the claimed unit is looked at once more.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_unit_that_runs_no_code_of_tenants_is_given_back() {
-    let world = World::with(Setup { units: 2, ..Setup::default() }).await;
-    world.allow_own_images(true).await;
-    for unit in world.app.clusters().units() {
-        world.operator.isolates(&unit.name, false).await;
+    let fixture = Fixture::with(Setup { units: 2, ..Setup::default() }).await;
+    fixture.allow_own_images(true).await;
+    for unit in fixture.app.clusters().units() {
+        fixture.operator.isolates(&unit.name, false).await;
     }
     // one more unit, which stock does not offer
-    world.operator.make_unit("unit-other").await;
+    fixture.operator.make_unit("unit-other").await;
     eventually("all reports are known", async || {
-        let units = world.app.clusters().units();
+        let units = fixture.app.clusters().units();
         let met = units.iter().filter(|unit| unit.refuses_tenant_code().is_none()).count();
         (units.len() == 3 && met == 1).then_some(())
     })
     .await;
-    let made = world.member().post("/v1/instances", order()).await.expect(202);
+    let made = fixture.member().post("/v1/instances", order()).await.expect(202);
     let id: InstanceId = made.str("id").parse().unwrap();
-    let failed = world.in_state(id, "stopped").await;
+    let failed = fixture.in_state(id, "stopped").await;
     assert_eq!(failed.str("reason"), "runtime_unavailable");
     assert!(failed.str("message").contains("It runs in: dev-1."), "{}", failed.text);
-    eventually("the claim is released", async || (world.neighbours.claims() == 0).then_some(())).await;
+    eventually("the claim is released", async || (fixture.neighbours.claims() == 0).then_some(())).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stopped_instance_changes_its_image_while_that_is_allowed() {
-    let world = World::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
-    world.allow_own_images(true).await;
+    let fixture = Fixture::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
+    fixture.allow_own_images(true).await;
     let stopped = |mut order: Value| {
         order["start"] = json!(false);
         order
     };
-    let own = world.ordered(stopped(order())).await;
-    let of_catalogue = world.ordered(World::stopped_order()).await;
+    let own = fixture.ordered(stopped(order())).await;
+    let of_catalogue = fixture.ordered(Fixture::stopped_order()).await;
     for (id, change, pointer) in [
         (of_catalogue, json!({ "image": order()["image"] }), "/image"),
         (own, json!({ "version": "2" }), "/version"),
@@ -233,35 +233,35 @@ async fn a_stopped_instance_changes_its_image_while_that_is_allowed() {
             "/image/reference",
         ),
     ] {
-        let refused = world.change(id, change).await.expect_problem(422, "invalid-field");
+        let refused = fixture.change(id, change).await.expect_problem(422, "invalid-field");
         assert_eq!(refused.body["errors"][0]["pointer"], pointer);
     }
-    let before = world.member().get(&format!("/v1/instances/{own}")).await.expect(200);
-    let same = world.change(own, json!({ "image": order()["image"] })).await.expect(200);
+    let before = fixture.member().get(&format!("/v1/instances/{own}")).await.expect(200);
+    let same = fixture.change(own, json!({ "image": order()["image"] })).await.expect(200);
     assert_eq!(same.header("etag"), before.header("etag"), "nothing changes");
     let mut image = order()["image"].clone();
     image["reference"] = json!(format!("ghcr.io/team/painter@{DIGEST}"));
-    let changed = world.change(own, json!({ "image": image })).await.expect(200);
+    let changed = fixture.change(own, json!({ "image": image })).await.expect(200);
     assert_eq!(changed.body["image"]["reference"], image["reference"]);
-    let events = world.events(&format!("/v1/instances/{own}/events")).await;
+    let events = fixture.events(&format!("/v1/instances/{own}/events")).await;
     let update = events.iter().find(|event| event["type"] == "instance.updated").unwrap();
     assert_eq!(
         (&update["data"]["changed"], &update["data"]["version"]),
         (&json!(["image"]), &image["reference"])
     );
 
-    world.allow_own_images(false).await;
-    world.change(own, json!({ "image": order()["image"] })).await.expect_problem(403, "forbidden");
+    fixture.allow_own_images(false).await;
+    fixture.change(own, json!({ "image": order()["image"] })).await.expect_problem(403, "forbidden");
     let start = format!("/v1/instances/{own}/start");
-    world.member().post(&start, Value::Null).await.expect_problem(403, "forbidden");
+    fixture.member().post(&start, Value::Null).await.expect_problem(403, "forbidden");
     let _ =
-        world.member().post(&format!("/v1/instances/{of_catalogue}/start"), Value::Null).await.expect(202);
+        fixture.member().post(&format!("/v1/instances/{of_catalogue}/start"), Value::Null).await.expect(202);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_order_names_a_service_or_a_valid_image() {
-    let world = World::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
-    world.allow_own_images(true).await;
+    let fixture = Fixture::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
+    fixture.allow_own_images(true).await;
     let with = |change: &dyn Fn(&mut Value)| {
         let mut order = order();
         change(&mut order);
@@ -279,7 +279,8 @@ async fn an_order_names_a_service_or_a_valid_image() {
         (with(&|order| order["image"]["working_dir"] = json!("srv")), "/image/working_dir"),
     ] {
         for path in ["/v1/instances", "/v1/instances/quote"] {
-            let refused = world.member().post(path, order.clone()).await.expect_problem(422, "invalid-field");
+            let refused =
+                fixture.member().post(path, order.clone()).await.expect_problem(422, "invalid-field");
             assert_eq!(refused.body["errors"][0]["pointer"], pointer, "{order} {}", refused.text);
         }
     }

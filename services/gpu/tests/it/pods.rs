@@ -6,17 +6,17 @@ use kube::api::{Api, PostParams};
 use serde_json::json;
 use testkit::eventually;
 
-use crate::harness::World;
+use crate::harness::Fixture;
 
 /// The pods of the tenant.
-pub(crate) fn of(world: &World) -> Api<Pod> {
-    Api::namespaced(world.kube.clone(), &world.tenant.k8s_name())
+pub(crate) fn of(fixture: &Fixture) -> Api<Pod> {
+    Api::namespaced(fixture.kube.clone(), &fixture.tenant.k8s_name())
 }
 
 /// Creates the pod of a starting instance. It runs a script; the cluster restarts it.
-pub(crate) async fn give(world: &World, id: InstanceId, attempt: i64, script: &str) {
-    let namespace = world.tenant.k8s_name();
-    let spaces: Api<Namespace> = Api::all(world.kube.clone());
+pub(crate) async fn give(fixture: &Fixture, id: InstanceId, attempt: i64, script: &str) {
+    let namespace = fixture.tenant.k8s_name();
+    let spaces: Api<Namespace> = Api::all(fixture.kube.clone());
     let space = serde_json::from_value(json!({ "metadata": { "name": namespace } })).unwrap();
     // there already, for a further instance
     let _ = spaces.create(&PostParams::default(), &space).await;
@@ -28,13 +28,13 @@ pub(crate) async fn give(world: &World, id: InstanceId, attempt: i64, script: &s
     }))
     .unwrap();
     // once the namespace has its service account
-    eventually("the pod is created", async || match of(world).create(&PostParams::default(), &pod).await {
+    eventually("the pod is created", async || match of(fixture).create(&PostParams::default(), &pod).await {
         Err(kube::Error::Api(status)) if status.code == 403 => None,
         created => Some(created.unwrap()),
     })
     .await;
     eventually("the pod runs", async || {
-        let pod = of(world).get(&format!("{}-{attempt}", id.k8s_name())).await.unwrap();
+        let pod = of(fixture).get(&format!("{}-{attempt}", id.k8s_name())).await.unwrap();
         (pod.status?.phase? == "Running").then_some(())
     })
     .await;

@@ -4,9 +4,9 @@ use ids::InstanceId;
 use serde_json::{Value, json};
 use testkit::Response;
 
-use crate::harness::{Setup, World, service};
+use crate::harness::{Fixture, Setup, service};
 
-impl World {
+impl Fixture {
     async fn route_of(&self, label: &str) -> Response {
         self.gateway().get(&format!("/internal/v1/routes/{label}")).await
     }
@@ -28,12 +28,12 @@ impl World {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_public_port_has_a_host_name_and_tickets_of_its_own() {
-    let world = World::start().await;
-    let mut order = World::order();
+    let fixture = Fixture::start().await;
+    let mut order = Fixture::order();
     order["public_ports"] = json!([{ "port": 8188, "title": "Jupyter" }, { "port": 9000, "sign_in": false }]);
-    let id = world.ordered(order).await;
-    world.brought_up(id).await;
-    let (name, view) = (id.k8s_name(), world.in_state(id, "running").await);
+    let id = fixture.ordered(order).await;
+    fixture.brought_up(id).await;
+    let (name, view) = (id.k8s_name(), fixture.in_state(id, "running").await);
     assert_eq!(
         view.body["ports"],
         json!([
@@ -46,45 +46,45 @@ async fn a_public_port_has_a_host_name_and_tickets_of_its_own() {
         (format!("p8188-{name}"), "127.1.2.3:8188", true),
         (format!("p9000-{name}"), "127.1.2.3:9000", false),
     ] {
-        let route = world.route_of(&label).await.expect(200).body;
+        let route = fixture.route_of(&label).await.expect(200).body;
         let expected = json!({
-            "instance_id": id, "tenant_id": world.tenant, "address": address, "state": "running", "is_queued": false,
+            "instance_id": id, "tenant_id": fixture.tenant, "address": address, "state": "running", "is_queued": false,
             "sign_in": sign_in, "share_links": [], "queue": null,
         });
         assert_eq!(route, expected);
     }
-    let unknown = world.route_of(&InstanceId::new().k8s_name()).await.expect_problem(404, "not-found");
+    let unknown = fixture.route_of(&InstanceId::new().k8s_name()).await.expect_problem(404, "not-found");
     for label in
         [format!("p7860-{name}"), format!("p08188-{name}"), format!("p8188-{}", InstanceId::new().k8s_name())]
     {
-        assert_eq!(world.route_of(&label).await.expect_problem(404, "not-found").text, unknown.text);
+        assert_eq!(fixture.route_of(&label).await.expect_problem(404, "not-found").text, unknown.text);
     }
 
     // a ticket opens the host name that it was made for, and no other
     let labels = [name.clone(), format!("p8188-{name}"), format!("p9000-{name}")];
     for port in [Value::Null, json!(8188), json!(9000)] {
-        let (ticket, own) = world.ticket_for(id, port).await;
+        let (ticket, own) = fixture.ticket_for(id, port).await;
         for label in labels.iter().filter(|label| **label != own) {
-            world.redeem(&ticket, label).await.expect_problem(404, "not-found");
+            fixture.redeem(&ticket, label).await.expect_problem(404, "not-found");
         }
-        let _ = world.redeem(&ticket, &own).await.expect(200);
+        let _ = fixture.redeem(&ticket, &own).await.expect(200);
     }
     let path = format!("/v1/instances/{id}/tickets");
     let refused =
-        world.member().post(&path, json!({ "port": 7860 })).await.expect_problem(422, "invalid-field");
+        fixture.member().post(&path, json!({ "port": 7860 })).await.expect_problem(422, "invalid-field");
     assert_eq!(refused.body["errors"][0]["pointer"], "/port");
 
     // what is open to everyone ends with the tenant
-    world.put_tenant(1, "suspended", false).await;
-    world.route_of(&format!("p9000-{name}")).await.expect_problem(404, "not-found");
-    let _ = world.route_of(&format!("p8188-{name}")).await.expect(200);
+    fixture.put_tenant(1, "suspended", false).await;
+    fixture.route_of(&format!("p9000-{name}")).await.expect_problem(404, "not-found");
+    let _ = fixture.route_of(&format!("p8188-{name}")).await.expect(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn public_ports_are_checked_and_changed_while_the_instance_is_stopped() {
-    let world = World::start().await;
+    let fixture = Fixture::start().await;
     let ports = |count: u16| (1..=count).map(|port| json!({ "port": port })).collect::<Vec<_>>();
-    let made = world.member().post("/v1/instances", World::stopped_order()).await.expect(202);
+    let made = fixture.member().post("/v1/instances", Fixture::stopped_order()).await.expect(202);
     let id: InstanceId = made.str("id").parse().unwrap();
     assert_eq!(made.body["ports"], json!([]));
     for (ports, pointer) in [
@@ -95,34 +95,34 @@ async fn public_ports_are_checked_and_changed_while_the_instance_is_stopped() {
         (json!([{ "port": 80, "open": true }]), "/public_ports/0/open"),
         (json!([{ "port": 80 }, { "port": 81, "title": " " }]), "/public_ports/1/title"),
     ] {
-        let mut order = World::order();
+        let mut order = Fixture::order();
         order["public_ports"] = ports.clone();
         for refused in [
-            world.member().post("/v1/instances", order).await,
-            world.change(id, json!({ "public_ports": ports })).await,
+            fixture.member().post("/v1/instances", order).await,
+            fixture.change(id, json!({ "public_ports": ports })).await,
         ] {
             let refused = refused.expect_problem(422, "invalid-field");
             assert_eq!(refused.body["errors"][0]["pointer"], pointer, "{}", refused.text);
         }
     }
-    let changed = world.change(id, json!({ "public_ports": ports(10) })).await.expect(200);
+    let changed = fixture.change(id, json!({ "public_ports": ports(10) })).await.expect(200);
     assert_eq!(changed.body["ports"].as_array().unwrap().len(), 10);
-    let (ticket, label) = world.ticket_for(id, json!(7)).await;
-    let changed = world.change(id, json!({ "public_ports": [{ "port": 8188 }] })).await.expect(200);
+    let (ticket, label) = fixture.ticket_for(id, json!(7)).await;
+    let changed = fixture.change(id, json!({ "public_ports": [{ "port": 8188 }] })).await.expect(200);
     assert_eq!(changed.body["ports"][0]["port"], 8188);
-    world.redeem(&ticket, &label).await.expect_problem(404, "not-found");
-    let list = world.member().get(&format!("/v1/instances/{id}/events")).await.expect(200).body;
+    fixture.redeem(&ticket, &label).await.expect_problem(404, "not-found");
+    let list = fixture.member().get(&format!("/v1/instances/{id}/events")).await.expect(200).body;
     assert_eq!(list["items"][0]["data"]["changed"], json!(["public_ports"]));
 
-    world.act(id, "start").await;
-    world.change(id, json!({ "public_ports": [] })).await.expect_problem(409, "instance-state");
-    let route = world.route_of(&format!("p8188-{}", id.k8s_name())).await.expect(200);
+    fixture.act(id, "start").await;
+    fixture.change(id, json!({ "public_ports": [] })).await.expect_problem(409, "instance-state");
+    let route = fixture.route_of(&format!("p8188-{}", id.k8s_name())).await.expect(200);
     assert_eq!(route.body["address"], Value::Null, "it does not run yet");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ports_with_a_title_get_host_names_unless_the_order_names_ports() {
-    let world = World::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
+    let fixture = Fixture::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
     let mut service = service();
     service["service"] = json!("studio");
     service["template"]["ports"] = json!([
@@ -131,7 +131,7 @@ async fn ports_with_a_title_get_host_names_unless_the_order_names_ports() {
         { "port": 9000 },
         { "port": 5353, "title": "Discovery", "protocol": "UDP" },
     ]);
-    let made = world.admin().post("/v1/services", service).await.expect(201);
+    let made = fixture.admin().post("/v1/services", service).await.expect(201);
     assert_eq!(made.body["template"]["ports"][1]["title"], "Jupyter");
     for (ports, expected) in [
         (Value::Null, json!([[8888, "Jupyter", true]])),
@@ -142,16 +142,16 @@ async fn ports_with_a_title_get_host_names_unless_the_order_names_ports() {
         ),
         (json!([{ "port": 8888, "title": "Notebooks" }]), json!([[8888, "Notebooks", true]])),
     ] {
-        let mut order = World::stopped_order();
+        let mut order = Fixture::stopped_order();
         order["service"] = json!("studio");
         if !ports.is_null() {
             order["public_ports"] = ports;
         }
-        let made = world.member().post("/v1/instances", order).await.expect(202).body;
+        let made = fixture.member().post("/v1/instances", order).await.expect(202).body;
         let shown = made["ports"].as_array().unwrap().iter();
         let shown: Vec<_> = shown.map(|port| json!([port["port"], port["title"], port["sign_in"]])).collect();
         assert_eq!((json!(shown), &made["url_title"]), (expected, &json!("WebUI")));
     }
-    let plain = world.member().post("/v1/instances", World::stopped_order()).await.expect(202).body;
+    let plain = fixture.member().post("/v1/instances", Fixture::stopped_order()).await.expect(202).body;
     assert_eq!((&plain["ports"], &plain["url_title"]), (&json!([]), &Value::Null));
 }

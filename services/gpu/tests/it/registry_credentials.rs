@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use testkit::{Client, Registry, RegistryAuth, eventually};
 
 use crate::{
-    harness::{Setup, World},
+    harness::{Fixture, Setup},
     neighbours::SPEC,
     pods,
 };
@@ -25,7 +25,7 @@ fn order(reference: &str) -> Value {
             "image": { "reference": reference, "ports": [{ "port": 8080, "is_public": true }] } })
 }
 
-impl World {
+impl Fixture {
     async fn add_credential(&self, name: &str, registry: &str) -> String {
         let path = "/v1/registry-credentials";
         self.member().post(path, credential(name, registry)).await.expect(201).str("id").to_owned()
@@ -64,8 +64,8 @@ impl World {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_credential_is_listed_without_its_secret_and_belongs_to_its_tenant() {
-    let world = World::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
-    let (member, path) = (world.member(), "/v1/registry-credentials");
+    let fixture = Fixture::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
+    let (member, path) = (fixture.member(), "/v1/registry-credentials");
     let keyed = member.clone().header("idempotency-key", "one");
     let made = keyed.post(path, credential("team", "INDEX.docker.io")).await.expect(201);
     let again = keyed.post(path, credential("team", "INDEX.docker.io")).await.expect(201);
@@ -90,13 +90,13 @@ async fn a_credential_is_listed_without_its_secret_and_belongs_to_its_tenant() {
         assert_eq!(refused.body["errors"][0]["pointer"], pointer, "{}", refused.text);
         assert!(!refused.text.contains("4711"), "{}", refused.text);
     }
-    world
-        .user(world.tenant, Role::Viewer)
+    fixture
+        .user(fixture.tenant, Role::Viewer)
         .post(path, credential("v", "ghcr.io"))
         .await
         .expect_problem(403, "forbidden");
     let id = made.str("id");
-    let foreign = world.user(TenantId::new(), Role::Owner);
+    let foreign = fixture.user(TenantId::new(), Role::Owner);
     assert_eq!(foreign.get(path).await.expect(200).body["items"], json!([]));
     foreign.delete(&format!("{path}/{id}")).await.expect_problem(404, "not-found");
     for n in 1..50 {
@@ -104,10 +104,10 @@ async fn a_credential_is_listed_without_its_secret_and_belongs_to_its_tenant() {
     }
     let refused = member.post(path, credential("n50", "ghcr.io")).await;
     assert_eq!(refused.expect_problem(409, "too-many-registry-credentials").body["limit"], 50);
-    world.delete_credential(id).await;
+    fixture.delete_credential(id).await;
     member.delete(&format!("{path}/{id}")).await.expect_problem(404, "not-found");
     // neither the database nor the audit log has the secret in clear
-    let mut admin = world.db.admin().await;
+    let mut admin = fixture.db.admin().await;
     for table in ["registry_credentials", "idempotency_keys", "audit_entries"] {
         let hex: String = SECRET.bytes().map(|byte| format!("{byte:02x}")).collect();
         let statement = format!("select count(*) from gpu.{table} t where t::text like any ($1)");
@@ -115,22 +115,22 @@ async fn a_credential_is_listed_without_its_secret_and_belongs_to_its_tenant() {
         let found = sqlx::query_scalar::<_, i64>(sqlx::AssertSqlSafe(statement)).bind(&patterns[..]);
         assert_eq!(found.fetch_one(&mut admin).await.unwrap(), 0, "{table}");
     }
-    assert_eq!(world.rows("registry_credentials").await, 49);
+    assert_eq!(fixture.rows("registry_credentials").await, 49);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_image_is_pulled_with_the_credential_and_it_goes_away_with_its_instance() {
-    let world = World::start().await;
-    world.allow_own_images(true).await;
+    let fixture = Fixture::start().await;
+    fixture.allow_own_images(true).await;
     for auth in [RegistryAuth::Basic, RegistryAuth::Token] {
         let registry = Registry::start(auth, "robot", SECRET).await;
         let image = devcluster::ImageConfig::new(registry.image(), ["sh", "-c", "echo pulled"]).pulled();
-        world.cluster.as_ref().unwrap().add_image(image);
-        let credential = world.add_credential(&format!("{auth:?}"), registry.host()).await;
-        let id = world.ordered(order(&registry.image())).await;
-        assert_eq!(world.pulls_with(id).await.as_ref(), Some(&credential));
-        let unit = world.unit_of(id).await;
-        let wanted = world.operator.unit(&unit).await.spec.instance.unwrap();
+        fixture.cluster.as_ref().unwrap().add_image(image);
+        let credential = fixture.add_credential(&format!("{auth:?}"), registry.host()).await;
+        let id = fixture.ordered(order(&registry.image())).await;
+        assert_eq!(fixture.pulls_with(id).await.as_ref(), Some(&credential));
+        let unit = fixture.unit_of(id).await;
+        let wanted = fixture.operator.unit(&unit).await.spec.instance.unwrap();
         assert!(wanted.always_pull, "the node asks the registry each time");
         assert_eq!(wanted.trust, crds::Trust::Tenant);
         let spec = serde_json::to_string(&wanted).unwrap();
@@ -143,36 +143,36 @@ async fn an_image_is_pulled_with_the_credential_and_it_goes_away_with_its_instan
         }))
         .unwrap();
         eventually("the pod is created", async || {
-            pods::of(&world).create(&PostParams::default(), &pod).await.ok()
+            pods::of(&fixture).create(&PostParams::default(), &pod).await.ok()
         })
         .await;
         eventually("the image is pulled", async || (registry.pulls() == 1).then_some(())).await;
-        pods::of(&world).delete("pod", &kube::api::DeleteParams::default().grace_period(0)).await.unwrap();
+        pods::of(&fixture).delete("pod", &kube::api::DeleteParams::default().grace_period(0)).await.unwrap();
         eventually("the pod is gone", async || {
-            pods::of(&world).get_opt("pod").await.unwrap().is_none().then_some(())
+            pods::of(&fixture).get_opt("pod").await.unwrap().is_none().then_some(())
         })
         .await;
-        world.brought_up(id).await;
-        world.has_pull_secrets(&[&credential]).await;
-        let _ = world.member().delete(&format!("/v1/instances/{id}")).await.expect(202);
-        world.emptied(&unit).await;
-        world.operator.ended(&unit, 160).await;
-        world.gone(id).await;
-        world.has_pull_secrets(&[]).await;
+        fixture.brought_up(id).await;
+        fixture.has_pull_secrets(&[&credential]).await;
+        let _ = fixture.member().delete(&format!("/v1/instances/{id}")).await.expect(202);
+        fixture.emptied(&unit).await;
+        fixture.operator.ended(&unit, 160).await;
+        fixture.gone(id).await;
+        fixture.has_pull_secrets(&[]).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_instance_names_a_credential_for_its_registry_or_gets_the_newest_one() {
-    let world = World::start().await;
-    world.allow_own_images(true).await;
-    let member = world.member();
+    let fixture = Fixture::start().await;
+    fixture.allow_own_images(true).await;
+    let member = fixture.member();
     let [first, second, elsewhere] = [
-        world.add_credential("first", "ghcr.io").await,
-        world.add_credential("second", "ghcr.io").await,
-        world.add_credential("elsewhere", "quay.io").await,
+        fixture.add_credential("first", "ghcr.io").await,
+        fixture.add_credential("second", "ghcr.io").await,
+        fixture.add_credential("elsewhere", "quay.io").await,
     ];
-    let foreign = world.user(TenantId::new(), Role::Member);
+    let foreign = fixture.user(TenantId::new(), Role::Member);
     let foreign = foreign.post("/v1/registry-credentials", credential("x", "ghcr.io")).await.expect(201);
     for id in [elsewhere.as_str(), foreign.str("id"), "rcr_01939f0a7c3d7e6b8a1f4f0d5c2b1a00"] {
         let mut order = order("ghcr.io/team/app:1");
@@ -184,72 +184,77 @@ async fn an_instance_names_a_credential_for_its_registry_or_gets_the_newest_one(
     }
     let mut named = order("ghcr.io/team/app:1");
     named["image"]["registry_credential"] = json!(first);
-    let named = world.ordered(named).await;
+    let named = fixture.ordered(named).await;
     let shown = member.get(&format!("/v1/instances/{named}")).await.expect(200);
     assert_eq!(shown.body["image"]["registry_credential"], json!(first));
-    let unnamed = world.ordered(order("ghcr.io/team/app:1")).await;
-    assert_eq!(world.pulls_with(named).await, Some(first.clone()));
-    assert_eq!(world.pulls_with(unnamed).await, Some(second.clone()));
-    world.brought_up(named).await;
-    world.brought_up(unnamed).await;
+    let unnamed = fixture.ordered(order("ghcr.io/team/app:1")).await;
+    assert_eq!(fixture.pulls_with(named).await, Some(first.clone()));
+    assert_eq!(fixture.pulls_with(unnamed).await, Some(second.clone()));
+    fixture.brought_up(named).await;
+    fixture.brought_up(unnamed).await;
 
     // a newer one is used from the next restart on, and the older one is removed from the cluster
-    let third = world.add_credential("third", "ghcr.io").await;
-    world.has_pull_secrets(&[&first, &third]).await;
-    assert_eq!(world.pulls_with(unnamed).await, Some(third.clone()));
-    world.delete_credential(&third).await;
-    world.has_pull_secrets(&[&first, &second]).await;
-    world.delete_credential(&second).await;
-    world.delete_credential(&first).await;
-    world.has_pull_secrets(&[]).await;
-    assert_eq!((world.pulls_with(named).await, world.pulls_with(unnamed).await), (None, None));
+    let third = fixture.add_credential("third", "ghcr.io").await;
+    fixture.has_pull_secrets(&[&first, &third]).await;
+    assert_eq!(fixture.pulls_with(unnamed).await, Some(third.clone()));
+    fixture.delete_credential(&third).await;
+    fixture.has_pull_secrets(&[&first, &second]).await;
+    fixture.delete_credential(&second).await;
+    fixture.delete_credential(&first).await;
+    fixture.has_pull_secrets(&[]).await;
+    assert_eq!((fixture.pulls_with(named).await, fixture.pulls_with(unnamed).await), (None, None));
     for id in [named, unnamed] {
-        world.in_state(id, "running").await;
+        fixture.in_state(id, "running").await;
     }
 
     // what names one that was deleted does not start without it
-    let unit = world.unit_of(named).await;
-    world.act(named, "stop").await;
-    world.emptied(&unit).await;
-    world.operator.ended(&unit, 160).await;
-    world.in_state(named, "stopped").await;
+    let unit = fixture.unit_of(named).await;
+    fixture.act(named, "stop").await;
+    fixture.emptied(&unit).await;
+    fixture.operator.ended(&unit, 160).await;
+    fixture.in_state(named, "stopped").await;
     let start = format!("/v1/instances/{named}/start");
     member.post(&start, Value::Null).await.expect_problem(409, "registry-credential-missing");
-    let _ = world.change(named, json!({ "image": order("ghcr.io/team/app:1")["image"] })).await.expect(200);
+    let _ = fixture.change(named, json!({ "image": order("ghcr.io/team/app:1")["image"] })).await.expect(200);
     let _ = member.post(&start, Value::Null).await.expect(202);
-    assert_eq!(world.pulls_with(named).await, None);
+    assert_eq!(fixture.pulls_with(named).await, None);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_credential_ends_with_its_maker() {
-    let world = World::with(Setup { units: 1, ..Setup::default() }).await;
-    world.allow_own_images(true).await;
+    let fixture = Fixture::with(Setup { units: 1, ..Setup::default() }).await;
+    fixture.allow_own_images(true).await;
     let (user, key) = (UserId::new(), ApiKeyId::new());
     let client = |sub: UserId, key: Option<ApiKeyId>| {
-        let claims = world.issuer.claims(Some((world.tenant, Role::Member)), false);
+        let claims = fixture.issuer.claims(Some((fixture.tenant, Role::Member)), false);
         let sid = key.map(session_of);
-        Client::new(&world.base).token(&world.issuer.sign(&Claims { sub, key, sid, ..claims }))
+        Client::new(&fixture.base).token(&fixture.issuer.sign(&Claims { sub, key, sid, ..claims }))
     };
     let path = "/v1/registry-credentials";
     for (client, name) in
-        [(client(user, None), "person"), (client(user, Some(key)), "script"), (world.member(), "other")]
+        [(client(user, None), "person"), (client(user, Some(key)), "script"), (fixture.member(), "other")]
     {
         let _ = client.post(path, credential(name, "ghcr.io")).await.expect(201);
     }
     let left = async |expected: &[&str]| {
         eventually(&format!("{expected:?} are left"), async || {
-            let items = world.member().get(path).await.expect(200).body["items"].as_array().unwrap().clone();
+            let items =
+                fixture.member().get(path).await.expect(200).body["items"].as_array().unwrap().clone();
             let names: Vec<_> = items.iter().map(|one| one["name"].as_str().unwrap()).collect();
             (names == expected).then_some(())
         })
         .await;
     };
     left(&["other", "script", "person"]).await;
-    world.issuer.revoke(Revocation { session_id: Some(session_of(key)), ..Revocation::default() });
+    fixture.issuer.revoke(Revocation { session_id: Some(session_of(key)), ..Revocation::default() });
     left(&["other", "person"]).await;
-    world.issuer.revoke(Revocation { user_id: Some(user), tenant_id: Some(world.tenant), session_id: None });
+    fixture.issuer.revoke(Revocation {
+        user_id: Some(user),
+        tenant_id: Some(fixture.tenant),
+        session_id: None,
+    });
     left(&["other"]).await;
     let entries = "select count(*) from gpu.audit_entries where tenant_id = $1 and entry like '%end_registry_credential%'";
-    let entries = sqlx::query_scalar::<_, i64>(entries).bind(world.tenant.uuid());
-    assert_eq!(entries.fetch_one(&mut world.db.admin().await).await.unwrap(), 2);
+    let entries = sqlx::query_scalar::<_, i64>(entries).bind(fixture.tenant.uuid());
+    assert_eq!(entries.fetch_one(&mut fixture.db.admin().await).await.unwrap(), 2);
 }

@@ -15,7 +15,7 @@ use kube::{
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::harness::{CLUSTER, Replica, Setup, World};
+use crate::harness::{CLUSTER, Fixture, Replica, Setup};
 
 const BASE: &str = include_str!("../../../../deploy/rbac/base.yaml");
 const GPU: &str = include_str!("../../../../deploy/rbac/gpu.yaml");
@@ -42,13 +42,13 @@ async fn apply(kube: &kube::Client, manifest: &str) {
 }
 
 /// The kubeconfig of the cluster, with the service's account.
-async fn kubeconfig_of_the_service(world: &World) -> Kubeconfig {
-    let accounts: Api<ServiceAccount> = Api::namespaced(world.kube.clone(), "atelier-system");
+async fn kubeconfig_of_the_service(fixture: &Fixture) -> Kubeconfig {
+    let accounts: Api<ServiceAccount> = Api::namespaced(fixture.kube.clone(), "atelier-system");
     let spec = TokenRequestSpec { audiences: vec![], ..TokenRequestSpec::default() };
     let request = TokenRequest { spec, ..TokenRequest::default() };
     let answer =
         accounts.create_token_request("atelier-gpu", &PostParams::default(), &request).await.unwrap();
-    let own = world.config.clusters[CLUSTER].kubeconfig.clone().unwrap();
+    let own = fixture.config.clusters[CLUSTER].kubeconfig.clone().unwrap();
     let mut config = Kubeconfig::read_from(own).unwrap();
     for user in &mut config.auth_infos {
         let token = Some(answer.status.clone().unwrap().token.into());
@@ -59,25 +59,25 @@ async fn kubeconfig_of_the_service(world: &World) -> Kubeconfig {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_permissions_of_the_manifest_suffice_for_secrets_and_read_none() {
-    let world = World::with(Setup { workers: false, ..Setup::default() }).await;
-    apply(&world.kube, BASE).await;
-    apply(&world.kube, GPU).await;
-    let kubeconfig = kubeconfig_of_the_service(&world).await;
+    let fixture = Fixture::with(Setup { workers: false, ..Setup::default() }).await;
+    apply(&fixture.kube, BASE).await;
+    apply(&fixture.kube, GPU).await;
+    let kubeconfig = kubeconfig_of_the_service(&fixture).await;
     let options = KubeConfigOptions::default();
     let config = kube::Config::from_custom_kubeconfig(kubeconfig.clone(), &options).await.unwrap();
     let service = kube::Client::try_from(config).unwrap();
-    let file = world.folder().join("kubeconfig-of-the-service");
+    let file = fixture.folder().join("kubeconfig-of-the-service");
     std::fs::write(&file, serde_yaml_ng::to_string(&kubeconfig).unwrap()).unwrap();
-    let mut config = world.config.clone();
+    let mut config = fixture.config.clone();
     config.clusters.insert(CLUSTER.into(), ClusterConfig { kubeconfig: Some(file), context: None });
     let replica = Replica::start(&config, true).await;
 
-    let mut order = World::order();
+    let mut order = Fixture::order();
     order["secrets"] = json!([{ "name": "TOKEN", "value": "hunter2" }]);
-    let id = world.ordered(order).await;
-    world.brought_up(id).await;
-    assert_eq!(world.secret_names().await, [format!("{}-1", id.k8s_name())]);
-    let secrets: Api<Secret> = Api::namespaced(service, &world.tenant.k8s_name());
+    let id = fixture.ordered(order).await;
+    fixture.brought_up(id).await;
+    assert_eq!(fixture.secret_names().await, [format!("{}-1", id.k8s_name())]);
+    let secrets: Api<Secret> = Api::namespaced(service, &fixture.tenant.k8s_name());
     let denied = [
         secrets.get(&format!("{}-1", id.k8s_name())).await.map(drop),
         secrets.list(&ListParams::default()).await.map(drop),
@@ -85,11 +85,11 @@ async fn the_permissions_of_the_manifest_suffice_for_secrets_and_read_none() {
     for answer in denied {
         assert!(matches!(&answer, Err(kube::Error::Api(status)) if status.code == 403), "{answer:?}");
     }
-    let unit = world.unit_of(id).await;
-    world.act(id, "stop").await;
-    world.emptied(&unit).await;
-    world.operator.ended(&unit, 160).await;
-    world.in_state(id, "stopped").await;
-    assert_eq!(world.secret_names().await, [""; 0]);
+    let unit = fixture.unit_of(id).await;
+    fixture.act(id, "stop").await;
+    fixture.emptied(&unit).await;
+    fixture.operator.ended(&unit, 160).await;
+    fixture.in_state(id, "stopped").await;
+    assert_eq!(fixture.secret_names().await, [""; 0]);
     replica.process.shutdown.begin();
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::harness::World;
+use crate::harness::Fixture;
 
-impl World {
+impl Fixture {
     /// Reads the feed after a cursor. Returns what has changed, and the next cursor.
     pub(crate) async fn changed_routes(&self, after: &str, wait_seconds: u32) -> (Vec<Value>, String) {
         let path = format!("/internal/v1/route-changes?after={after}&wait_seconds={wait_seconds}");
@@ -28,33 +28,33 @@ impl World {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_change_of_a_route_is_published() {
-    let world = World::start().await;
-    let id = world.running().await;
+    let fixture = Fixture::start().await;
+    let id = fixture.running().await;
     let own = json!({ "instance_id": id });
-    let (items, mut cursor) = world.changed_routes("", 0).await;
+    let (items, mut cursor) = fixture.changed_routes("", 0).await;
     assert!(items.contains(&own) && items.iter().all(|item| *item == own), "{items:?}");
 
     // what is no matter of routes is not published
-    let view = world.member().get(&format!("/v1/instances/{id}")).await.expect(200);
+    let view = fixture.member().get(&format!("/v1/instances/{id}")).await.expect(200);
     let etag = view.header("etag").unwrap();
     let path = format!("/v1/instances/{id}");
-    let _ = world.member().patch(&path, etag, json!({ "name": "renamed" })).await.expect(200);
-    let (items, _) = world.changed_routes(&cursor, 0).await;
+    let _ = fixture.member().patch(&path, etag, json!({ "name": "renamed" })).await.expect(200);
+    let (items, _) = fixture.changed_routes(&cursor, 0).await;
     assert_eq!(items, Vec::<Value>::new());
 
-    let stopped = world.changed_by(&mut cursor, async { drop(world.act(id, "stop").await) }).await;
+    let stopped = fixture.changed_by(&mut cursor, async { drop(fixture.act(id, "stop").await) }).await;
     assert_eq!(stopped, [own]);
-    let tenant = json!({ "tenant_id": world.tenant });
+    let tenant = json!({ "tenant_id": fixture.tenant });
     for (generation, state, expected) in
         [(1, "suspended", vec![tenant.clone()]), (2, "suspended", vec![]), (3, "active", vec![tenant])]
     {
-        let (before, at) = world.changed_routes(&cursor, 0).await;
+        let (before, at) = fixture.changed_routes(&cursor, 0).await;
         assert!(before.iter().all(|change| change["tenant_id"].is_null()), "{before:?}");
-        world.put_tenant(generation, state, false).await;
-        let (items, next) = world.changed_routes(&at, 0).await;
+        fixture.put_tenant(generation, state, false).await;
+        let (items, next) = fixture.changed_routes(&at, 0).await;
         let of_tenants: Vec<_> = items.into_iter().filter(|change| !change["tenant_id"].is_null()).collect();
         assert_eq!(of_tenants, expected, "{state}");
         cursor = next;
     }
-    world.member().get("/internal/v1/route-changes").await.expect_problem(401, "unauthenticated");
+    fixture.member().get("/internal/v1/route-changes").await.expect_problem(401, "unauthenticated");
 }

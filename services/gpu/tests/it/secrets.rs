@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use testkit::{Response, eventually};
 
 use crate::{
-    harness::{OTHER_CLUSTER, Replica, Setup, World, start_cluster},
+    harness::{Fixture, OTHER_CLUSTER, Replica, Setup, start_cluster},
     holds::ago,
     operator::Operator,
     pods,
@@ -29,12 +29,12 @@ const VALUE: &str = "hunter2-is-the-value-of-this-secret";
 
 /// An order with two secrets, one of which has the name of a variable of the service.
 fn order() -> Value {
-    let mut order = World::order();
+    let mut order = Fixture::order();
     order["secrets"] = json!([{ "name": "HF_TOKEN", "value": VALUE }, { "name": "MODE", "value": "secret" }]);
     order
 }
 
-impl World {
+impl Fixture {
     /// The Secrets of the tenant's namespace.
     pub(crate) fn secrets(&self) -> Api<Secret> {
         Api::namespaced(self.kube.clone(), &self.tenant.k8s_name())
@@ -89,8 +89,8 @@ impl Write for Log {
 }
 
 /// The tables of the service that have the value, in clear.
-async fn tables_with_the_value(world: &World) -> Vec<String> {
-    let mut admin = world.db.admin().await;
+async fn tables_with_the_value(fixture: &Fixture) -> Vec<String> {
+    let mut admin = fixture.db.admin().await;
     let tables = "select tablename::text from pg_tables where schemaname = 'gpu'";
     let tables: Vec<String> = sqlx::query_scalar(tables).fetch_all(&mut admin).await.unwrap();
     assert!(tables.iter().any(|table| table == "instance_secrets"));
@@ -120,23 +120,23 @@ async fn a_secret_reaches_the_container_and_is_nowhere_else() {
         .with_writer(move || writer.clone())
         .finish();
     tracing::subscriber::set_global_default(subscriber).expect("each test has a process of its own");
-    let world = World::start().await;
-    let member = world.member();
+    let fixture = Fixture::start().await;
+    let member = fixture.member();
     let mut answers = vec![member.post("/v1/instances/quote", order()).await.expect(200)];
     let made = member.post("/v1/instances", order()).await.expect(202);
     assert_eq!(names(&made), ["HF_TOKEN", "MODE"]);
     let id: InstanceId = made.str("id").parse().unwrap();
 
-    let unit = world.unit_of(id).await;
-    let spec = world.operator.unit(&unit).await.spec;
+    let unit = fixture.unit_of(id).await;
+    let spec = fixture.operator.unit(&unit).await.spec;
     let instance = spec.instance.clone().unwrap();
     let name = format!("{}-1", id.k8s_name());
     assert_eq!(instance.secret_name.as_ref(), Some(&name));
     assert!(instance.env.iter().all(|variable| variable.name != "MODE"), "it would replace the secret");
-    let secret = world.secrets().get(&name).await.unwrap();
+    let secret = fixture.secrets().get(&name).await.unwrap();
     let label = |label: &str| secret.labels().get(label).cloned();
     assert_eq!(label("atelier.dev/instance"), Some(id.k8s_name()));
-    assert_eq!(label("atelier.dev/tenant"), Some(world.tenant.k8s_name()));
+    assert_eq!(label("atelier.dev/tenant"), Some(fixture.tenant.k8s_name()));
 
     // the pod that the operator makes of it
     let pod: Pod = serde_json::from_value(json!({
@@ -148,17 +148,17 @@ async fn a_secret_reaches_the_container_and_is_nowhere_else() {
     }))
     .unwrap();
     eventually("the pod is created", async || {
-        pods::of(&world).create(&PostParams::default(), &pod).await.ok()
+        pods::of(&fixture).create(&PostParams::default(), &pod).await.ok()
     })
     .await;
     eventually("the container has the values", async || {
-        let text = pods::of(&world).logs("pod", &LogParams::default()).await.ok()?;
+        let text = pods::of(&fixture).logs("pod", &LogParams::default()).await.ok()?;
         (text == format!("{VALUE} secret\n")).then_some(())
     })
     .await;
 
-    world.operator.ready(&unit).await;
-    answers.push(world.in_state(id, "running").await);
+    fixture.operator.ready(&unit).await;
+    answers.push(fixture.in_state(id, "running").await);
     let path = format!("/v1/instances/{id}");
     for path in [
         path.clone(),
@@ -169,12 +169,12 @@ async fn a_secret_reaches_the_container_and_is_nowhere_else() {
     ] {
         answers.push(member.get(&path).await.expect(200));
     }
-    let admin = world.admin();
+    let admin = fixture.admin();
     answers.push(admin.get(&format!("/v1/platform-instances/{id}")).await.expect(200));
     assert_eq!(names(&answers[answers.len() - 1]), ["HF_TOKEN", "MODE"]);
-    world.stopped(id).await;
+    fixture.stopped(id).await;
     let kept = json!({ "secrets": [{ "name": "MODE" }, { "name": "HF_TOKEN", "value": VALUE }] });
-    answers.push(world.change(id, kept).await.expect(200));
+    answers.push(fixture.change(id, kept).await.expect(200));
     answers.push(made);
 
     let (log, encoded) = (String::from_utf8(log.0.lock().unwrap().clone()).unwrap(), STANDARD.encode(VALUE));
@@ -185,43 +185,43 @@ async fn a_secret_reaches_the_container_and_is_nowhere_else() {
         let around = found.map(|at| &text[at.saturating_sub(300)..at]);
         assert_eq!(around, None, "the value is here");
     }
-    assert_eq!(tables_with_the_value(&world).await, [""; 0]);
+    assert_eq!(tables_with_the_value(&fixture).await, [""; 0]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn secrets_are_in_the_cluster_from_the_start_to_the_stop() {
-    let world = World::start().await;
+    let fixture = Fixture::start().await;
     let mut stopped = order();
     stopped["start"] = json!(false);
-    let id = world.ordered(stopped).await;
-    world.in_state(id, "stopped").await;
+    let id = fixture.ordered(stopped).await;
+    fixture.in_state(id, "stopped").await;
     for attempt in 1..=2 {
-        world.act(id, "start").await;
-        let values = world.values(id).await;
+        fixture.act(id, "start").await;
+        let values = fixture.values(id).await;
         assert_eq!(values, json!({ "HF_TOKEN": VALUE, "MODE": "secret" }));
-        assert_eq!(world.secret_names().await, [format!("{}-{attempt}", id.k8s_name())]);
-        world.brought_up(id).await;
-        world.stopped(id).await;
-        assert_eq!(world.secret_names().await, [""; 0]);
+        assert_eq!(fixture.secret_names().await, [format!("{}-{attempt}", id.k8s_name())]);
+        fixture.brought_up(id).await;
+        fixture.stopped(id).await;
+        assert_eq!(fixture.secret_names().await, [""; 0]);
     }
     // a restart keeps it
-    world.act(id, "start").await;
-    world.brought_up(id).await;
-    world.act(id, "restart").await;
-    let unit = world.unit_of(id).await;
+    fixture.act(id, "start").await;
+    fixture.brought_up(id).await;
+    fixture.act(id, "restart").await;
+    let unit = fixture.unit_of(id).await;
     eventually("the restart is requested", async || {
-        (world.operator.unit(&unit).await.spec.instance?.restart == 1).then_some(())
+        (fixture.operator.unit(&unit).await.spec.instance?.restart == 1).then_some(())
     })
     .await;
-    assert_eq!(world.secret_names().await, [format!("{}-3", id.k8s_name())]);
-    world.brought_up(id).await;
-    let deletion = world.member().delete(&format!("/v1/instances/{id}")).await.expect(202);
+    assert_eq!(fixture.secret_names().await, [format!("{}-3", id.k8s_name())]);
+    fixture.brought_up(id).await;
+    let deletion = fixture.member().delete(&format!("/v1/instances/{id}")).await.expect(202);
     assert_eq!(names(&deletion), ["HF_TOKEN", "MODE"]);
-    world.emptied(&unit).await;
-    world.operator.ended(&unit, 160).await;
-    world.gone(id).await;
-    assert_eq!(world.secret_names().await, [""; 0]);
-    let mut admin = world.db.admin().await;
+    fixture.emptied(&unit).await;
+    fixture.operator.ended(&unit, 160).await;
+    fixture.gone(id).await;
+    assert_eq!(fixture.secret_names().await, [""; 0]);
+    let mut admin = fixture.db.admin().await;
     let rows: i64 =
         sqlx::query_scalar("select count(*) from gpu.instance_secrets").fetch_one(&mut admin).await.unwrap();
     assert_eq!(rows, 0, "the values end with the instance");
@@ -229,52 +229,52 @@ async fn secrets_are_in_the_cluster_from_the_start_to_the_stop() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_secrets_of_a_stopped_instance_are_replaced() {
-    let world = World::start().await;
-    let id = world.ordered(order()).await;
-    world.brought_up(id).await;
-    let refused = world.change(id, json!({ "secrets": [] })).await.expect_problem(409, "instance-state");
+    let fixture = Fixture::start().await;
+    let id = fixture.ordered(order()).await;
+    fixture.brought_up(id).await;
+    let refused = fixture.change(id, json!({ "secrets": [] })).await.expect_problem(409, "instance-state");
     assert_eq!(refused.body["state"], "running");
-    let running = world.member().get(&format!("/v1/instances/{id}")).await.expect(200);
-    world.stopped(id).await;
+    let running = fixture.member().get(&format!("/v1/instances/{id}")).await.expect(200);
+    fixture.stopped(id).await;
 
     // nothing changes
-    let before = world.member().get(&format!("/v1/instances/{id}")).await.expect(200);
+    let before = fixture.member().get(&format!("/v1/instances/{id}")).await.expect(200);
     let keep = json!({ "secrets": [{ "name": "MODE" }, { "name": "HF_TOKEN" }] });
-    let kept = world.change(id, keep).await.expect(200);
+    let kept = fixture.change(id, keep).await.expect(200);
     assert_eq!(kept.header("etag"), before.header("etag"));
 
     let change = json!({ "secrets": [{ "name": "MODE" }, { "name": "ADDED", "value": "new" }] });
-    let changed = world.change(id, change).await.expect(200);
+    let changed = fixture.change(id, change).await.expect(200);
     assert_eq!(names(&changed), ["ADDED", "MODE"]);
     assert_eq!(changed.body["secrets"][1], running.body["secrets"][1], "kept, with its time");
     let change =
         json!({ "secrets": [{ "name": "MODE", "value": "other" }, { "name": "ADDED", "value": null }] });
-    let changed = world.change(id, change).await.expect(200);
+    let changed = fixture.change(id, change).await.expect(200);
     assert_ne!(changed.body["secrets"][1], running.body["secrets"][1]);
-    let events = world.events(&format!("/v1/instances/{id}/events")).await;
+    let events = fixture.events(&format!("/v1/instances/{id}/events")).await;
     let updates: Vec<&Value> = events.iter().filter(|event| event["type"] == "instance.updated").collect();
     assert_eq!(updates.len(), 2);
     assert!(updates.iter().all(|event| event["data"]["changed"] == json!(["secrets"])), "{updates:?}");
 
-    world.act(id, "start").await;
-    assert_eq!(world.values(id).await, json!({ "ADDED": "new", "MODE": "other" }));
-    world.brought_up(id).await;
-    world.stopped(id).await;
-    assert_eq!(names(&world.change(id, json!({ "secrets": [] })).await.expect(200)), [""; 0]);
-    world.act(id, "start").await;
-    let unit = world.unit_of(id).await;
-    let instance = world.operator.unit(&unit).await.spec.instance.unwrap();
+    fixture.act(id, "start").await;
+    assert_eq!(fixture.values(id).await, json!({ "ADDED": "new", "MODE": "other" }));
+    fixture.brought_up(id).await;
+    fixture.stopped(id).await;
+    assert_eq!(names(&fixture.change(id, json!({ "secrets": [] })).await.expect(200)), [""; 0]);
+    fixture.act(id, "start").await;
+    let unit = fixture.unit_of(id).await;
+    let instance = fixture.operator.unit(&unit).await.spec.instance.unwrap();
     assert_eq!((instance.secret_name, instance.attempt), (None, 3));
     assert!(instance.env.iter().any(|variable| variable.name == "MODE"), "that of the service again");
-    assert_eq!(world.secret_names().await, [""; 0]);
+    assert_eq!(fixture.secret_names().await, [""; 0]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn secrets_are_checked_and_nothing_of_them_is_repeated() {
-    let world = World::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
-    let member = world.member();
-    let id = world.ordered({
-        let mut order = World::stopped_order();
+    let fixture = Fixture::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
+    let member = fixture.member();
+    let id = fixture.ordered({
+        let mut order = Fixture::stopped_order();
         order["env"] = json!([{ "name": "LEVEL", "value": "1" }]);
         order["secrets"] = json!([{ "name": "OLD", "value": "x" }]);
         order
@@ -295,12 +295,12 @@ async fn secrets_are_checked_and_nothing_of_them_is_repeated() {
         ("secrets", json!([VALUE]), "/secrets"),
         ("secrets", json!([{ "name": "A", "value": [VALUE] }]), "/secrets"),
     ] {
-        let mut order = World::stopped_order();
+        let mut order = Fixture::stopped_order();
         order[field] = value.clone();
         let answers = [
             member.post("/v1/instances", order.clone()).await,
             member.post("/v1/instances/quote", order).await,
-            world.change(id, json!({ field: value })).await,
+            fixture.change(id, json!({ field: value })).await,
         ];
         for answer in answers {
             let refused = answer.expect_problem(422, "invalid-field");
@@ -313,15 +313,15 @@ async fn secrets_are_checked_and_nothing_of_them_is_repeated() {
         (json!({ "secrets": [{ "name": "LEVEL", "value": "x" }] }), "/secrets/0/name"),
         (json!({ "env": [{ "name": "OLD", "value": "x" }] }), "/env/0/name"),
     ] {
-        let refused = world.change(id, change).await.expect_problem(422, "invalid-field");
+        let refused = fixture.change(id, change).await.expect_problem(422, "invalid-field");
         assert_eq!(refused.body["errors"][0]["pointer"], pointer);
     }
     let moved =
         json!({ "env": [{ "name": "OLD", "value": "x" }], "secrets": [{ "name": "LEVEL", "value": "x" }] });
-    assert_eq!(names(&world.change(id, moved).await.expect(200)), ["LEVEL"]);
+    assert_eq!(names(&fixture.change(id, moved).await.expect(200)), ["LEVEL"]);
 
     // a repeated request is known by its secrets too
-    let mut order = World::stopped_order();
+    let mut order = Fixture::stopped_order();
     order["secrets"] = json!([{ "name": "A", "value": VALUE }]);
     let keyed = member.key("once");
     let first = keyed.post("/v1/instances", order.clone()).await.expect(202);
@@ -329,8 +329,8 @@ async fn secrets_are_checked_and_nothing_of_them_is_repeated() {
     assert_eq!((again.str("id"), again.header("idempotency-replayed")), (first.str("id"), Some("true")));
     order["secrets"][0]["value"] = json!("another");
     keyed.post("/v1/instances", order).await.expect_problem(422, "idempotency-key-reused");
-    let _ = world.change(id, json!({ "secrets": [] })).await.expect(200);
-    let mut admin = world.db.admin().await;
+    let _ = fixture.change(id, json!({ "secrets": [] })).await.expect(200);
+    let mut admin = fixture.db.admin().await;
     let rows: Vec<String> =
         sqlx::query_scalar("select name from gpu.instance_secrets").fetch_all(&mut admin).await.unwrap();
     assert_eq!(rows, ["A"], "a quote or a refused request stored something");
@@ -338,15 +338,15 @@ async fn secrets_are_checked_and_nothing_of_them_is_repeated() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_see_no_values_and_nothing_of_other_tenants() {
-    let world = World::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
-    let id = world.ordered(order()).await;
+    let fixture = Fixture::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
+    let id = fixture.ordered(order()).await;
     let other = TenantId::new();
-    let stranger = world.user(other, Role::Owner);
+    let stranger = fixture.user(other, Role::Owner);
     stranger.get(&format!("/v1/instances/{id}")).await.expect_problem(404, "not-found");
     let change = json!({ "secrets": [] });
     stranger.patch(&format!("/v1/instances/{id}"), "*", change).await.expect_problem(404, "not-found");
-    for (tenant, seen) in [(world.tenant, 2), (other, 0)] {
-        let mut tx = world.service_db.tenant(tenant).await.unwrap();
+    for (tenant, seen) in [(fixture.tenant, 2), (other, 0)] {
+        let mut tx = fixture.service_db.tenant(tenant).await.unwrap();
         let names: Vec<String> =
             sqlx::query_scalar("select name from gpu.instance_secrets").fetch_all(&mut *tx).await.unwrap();
         assert_eq!(names.len(), seen);
@@ -361,147 +361,148 @@ async fn requests_see_no_values_and_nothing_of_other_tenants() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_secret_that_cannot_be_decrypted_fails_the_start_with_a_reason() {
-    let mut world = World::with(Setup { workers: false, ..Setup::default() }).await;
+    let mut fixture = Fixture::with(Setup { workers: false, ..Setup::default() }).await;
     let mut stopped = order();
     stopped["start"] = json!(false);
-    let ids = [world.ordered(stopped.clone()).await, world.ordered(stopped).await];
+    let ids = [fixture.ordered(stopped.clone()).await, fixture.ordered(stopped).await];
     // another key; and with the key, the value of another instance
-    let (key, swapped) = (world.config.encryption_keys[0].key.clone(), "update gpu.instance_secrets s
+    let (key, swapped) = (fixture.config.encryption_keys[0].key.clone(), "update gpu.instance_secrets s
         set ciphertext = o.ciphertext from gpu.instance_secrets o where o.name = s.name and o.instance_id <> s.instance_id");
-    world.config.encryption_keys[0].key = STANDARD.encode([9; 32]).into();
-    let stranger = Replica::start(&world.config, true).await;
-    unreadable(&world, ids[0]).await;
+    fixture.config.encryption_keys[0].key = STANDARD.encode([9; 32]).into();
+    let stranger = Replica::start(&fixture.config, true).await;
+    unreadable(&fixture, ids[0]).await;
     stranger.process.shutdown.begin();
     // a rotated key: the old one still decrypts
-    world.config.encryption_keys[0] = EncryptionKey { id: "2".into(), key: STANDARD.encode([9; 32]).into() };
-    world.config.encryption_keys.push(EncryptionKey { id: "1".into(), key });
-    let _rotated = Replica::start(&world.config, true).await;
-    world.act(ids[0], "start").await;
-    assert_eq!(world.values(ids[0]).await["HF_TOKEN"], VALUE);
-    assert_eq!(world.execute(swapped).await, 4);
-    unreadable(&world, ids[1]).await;
+    fixture.config.encryption_keys[0] =
+        EncryptionKey { id: "2".into(), key: STANDARD.encode([9; 32]).into() };
+    fixture.config.encryption_keys.push(EncryptionKey { id: "1".into(), key });
+    let _rotated = Replica::start(&fixture.config, true).await;
+    fixture.act(ids[0], "start").await;
+    assert_eq!(fixture.values(ids[0]).await["HF_TOKEN"], VALUE);
+    assert_eq!(fixture.execute(swapped).await, 4);
+    unreadable(&fixture, ids[1]).await;
     // written again
     let change = json!({ "secrets": [{ "name": "HF_TOKEN", "value": "again" }] });
-    let _ = world.change(ids[1], change).await.expect(200);
-    world.act(ids[1], "start").await;
-    assert_eq!(world.values(ids[1]).await, json!({ "HF_TOKEN": "again" }));
+    let _ = fixture.change(ids[1], change).await.expect(200);
+    fixture.act(ids[1], "start").await;
+    assert_eq!(fixture.values(ids[1]).await, json!({ "HF_TOKEN": "again" }));
 }
 
 /// Starts an instance, which fails because of its secrets.
-async fn unreadable(world: &World, id: InstanceId) {
-    let operation = world.act(id, "start").await;
-    let ended = world.ended(&operation).await;
+async fn unreadable(fixture: &Fixture, id: InstanceId) {
+    let operation = fixture.act(id, "start").await;
+    let ended = fixture.ended(&operation).await;
     assert_eq!(
         (&ended["state"], &ended["problem"]["reason"]),
         (&json!("failed"), &json!("secret_unreadable"))
     );
-    let stopped = world.in_state(id, "stopped").await;
+    let stopped = fixture.in_state(id, "stopped").await;
     assert_eq!(stopped.str("reason"), "secret_unreadable");
     assert!(stopped.str("message").contains("Write all secrets"), "{}", stopped.text);
-    assert!(world.neighbours.claim_of(id).is_none(), "the unit is kept");
+    assert!(fixture.neighbours.claim_of(id).is_none(), "the unit is kept");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hold_keeps_the_unit_without_the_secrets() {
-    let world = World::start().await;
-    let id = world.ordered(order()).await;
-    let unit = world.unit_of(id).await;
-    world.operator.ready_since(&unit, ago(60)).await;
-    world.in_state(id, "running").await;
-    let _ = world.stop_and_hold(id, json!({ "for_seconds": 600 })).await.expect(202);
-    world.emptied(&unit).await;
-    world.operator.ended(&unit, ago(0)).await;
-    world.held(id).await;
-    assert_eq!(world.secret_names().await, [""; 0]);
-    let _ = world.change(id, json!({ "secrets": [{ "name": "NEW", "value": "x" }] })).await.expect(200);
-    world.act(id, "start").await;
-    assert_eq!(world.unit_of(id).await, unit);
-    assert_eq!(world.values(id).await, json!({ "NEW": "x" }));
+    let fixture = Fixture::start().await;
+    let id = fixture.ordered(order()).await;
+    let unit = fixture.unit_of(id).await;
+    fixture.operator.ready_since(&unit, ago(60)).await;
+    fixture.in_state(id, "running").await;
+    let _ = fixture.stop_and_hold(id, json!({ "for_seconds": 600 })).await.expect(202);
+    fixture.emptied(&unit).await;
+    fixture.operator.ended(&unit, ago(0)).await;
+    fixture.held(id).await;
+    assert_eq!(fixture.secret_names().await, [""; 0]);
+    let _ = fixture.change(id, json!({ "secrets": [{ "name": "NEW", "value": "x" }] })).await.expect(200);
+    fixture.act(id, "start").await;
+    assert_eq!(fixture.unit_of(id).await, unit);
+    assert_eq!(fixture.values(id).await, json!({ "NEW": "x" }));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn secrets_follow_the_instance_to_another_cluster() {
-    let mut world = World::with(Setup { units: 1, workers: false, ..Setup::default() }).await;
+    let mut fixture = Fixture::with(Setup { units: 1, workers: false, ..Setup::default() }).await;
     let folder = tempfile::tempdir().unwrap();
     let (other, kube) = start_cluster(folder.path()).await;
     let config = crds::ClusterConfig { kubeconfig: Some(other.kubeconfig_path().to_owned()), context: None };
-    world.config.clusters.insert(OTHER_CLUSTER.into(), config);
-    let replica = Replica::start(&world.config, true).await;
-    let id = world.ordered(order()).await;
-    world.brought_up(id).await;
-    let unit = world.unit_of(id).await;
-    let far: Api<Secret> = Api::namespaced(kube.clone(), &world.tenant.k8s_name());
-    assert_eq!(world.secret_names().await.len(), 1);
+    fixture.config.clusters.insert(OTHER_CLUSTER.into(), config);
+    let replica = Replica::start(&fixture.config, true).await;
+    let id = fixture.ordered(order()).await;
+    fixture.brought_up(id).await;
+    let unit = fixture.unit_of(id).await;
+    let far: Api<Secret> = Api::namespaced(kube.clone(), &fixture.tenant.k8s_name());
+    assert_eq!(fixture.secret_names().await.len(), 1);
 
     // its node is lost, and the next unit is in the other cluster
-    world.neighbours.withdraw_unit(&unit);
+    fixture.neighbours.withdraw_unit(&unit);
     let next = ids::UnitId::new();
     Operator::new(kube.clone()).make_unit(&next.k8s_name()).await;
-    world.neighbours.add_unit_in_other(next);
-    let elsewhere = json!(world.neighbours.other_datacenter).to_string();
+    fixture.neighbours.add_unit_in_other(next);
+    let elsewhere = json!(fixture.neighbours.other_datacenter).to_string();
     let move_order = "update gpu.instances set spec = jsonb_set(spec, '{datacenter_id}', $1::jsonb)";
-    sqlx::query(move_order).bind(elsewhere).execute(&mut world.db.admin().await).await.unwrap();
-    world.operator.node_lost(&unit, 150).await;
-    world.emptied(&unit).await;
-    world.operator.node_back(&unit).await;
-    assert_eq!(World::unit_in(&kube, id).await, next.k8s_name());
+    sqlx::query(move_order).bind(elsewhere).execute(&mut fixture.db.admin().await).await.unwrap();
+    fixture.operator.node_lost(&unit, 150).await;
+    fixture.emptied(&unit).await;
+    fixture.operator.node_back(&unit).await;
+    assert_eq!(Fixture::unit_in(&kube, id).await, next.k8s_name());
     let names: Vec<String> =
         far.list(&ListParams::default()).await.unwrap().items.iter().map(ResourceExt::name_any).collect();
     assert_eq!(names, [format!("{}-2", id.k8s_name())]);
-    assert_eq!(world.secret_names().await, [""; 0]);
+    assert_eq!(fixture.secret_names().await, [""; 0]);
     replica.process.shutdown.begin();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_secret_that_a_delayed_call_writes_is_deleted_some_time_after_the_end() {
-    let world = World::with(Setup { units: 1, workers: false, ..Setup::default() }).await;
-    let id = world.ordered(order()).await;
+    let fixture = Fixture::with(Setup { units: 1, workers: false, ..Setup::default() }).await;
+    let id = fixture.ordered(order()).await;
     let until = async |what: &str, is_so: &dyn Fn(&Value) -> bool| {
-        let (path, member) = (format!("/v1/instances/{id}"), world.member());
+        let (path, member) = (format!("/v1/instances/{id}"), fixture.member());
         eventually(what, async || {
-            world.reconcile(id).await;
+            fixture.reconcile(id).await;
             is_so(&member.get(&path).await.body).then_some(())
         })
         .await;
     };
     until("starting", &|body| body["state"] == "starting").await;
-    let unit = world.unit_of(id).await;
-    world.operator.ready(&unit).await;
+    let unit = fixture.unit_of(id).await;
+    fixture.operator.ready(&unit).await;
     until("running", &|body| body["state"] == "running").await;
-    world.act(id, "stop").await;
+    fixture.act(id, "stop").await;
     eventually("the unit is emptied", async || {
-        world.reconcile(id).await;
-        world.operator.unit(&unit).await.spec.instance.is_none().then_some(())
+        fixture.reconcile(id).await;
+        fixture.operator.unit(&unit).await.spec.instance.is_none().then_some(())
     })
     .await;
-    world.operator.ended(&unit, 160).await;
+    fixture.operator.ended(&unit, 160).await;
     until("stopped", &|body| body["state"] == "stopped").await;
-    assert_eq!(world.secret_names().await, [""; 0]);
+    assert_eq!(fixture.secret_names().await, [""; 0]);
 
     let name = format!("{}-1", id.k8s_name());
     let late = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": name }, "data": { "A": "eA==" } });
     let params = PatchParams::apply("atelier-gpu").force();
-    world.secrets().patch(&name, &params, &Patch::Apply(&late)).await.unwrap();
+    fixture.secrets().patch(&name, &params, &Patch::Apply(&late)).await.unwrap();
     let due = "update gpu.instances set wake_at = now() - interval '1 second' where wake_at is not null";
-    assert_eq!(world.execute(due).await, 1);
-    world.reconcile(id).await;
-    assert_eq!(world.secret_names().await, [""; 0]);
-    let mut admin = world.db.admin().await;
+    assert_eq!(fixture.execute(due).await, 1);
+    fixture.reconcile(id).await;
+    assert_eq!(fixture.secret_names().await, [""; 0]);
+    let mut admin = fixture.db.admin().await;
     let objects: Value =
         sqlx::query_scalar("select secret_objects from gpu.instances").fetch_one(&mut admin).await.unwrap();
     assert_eq!(objects, json!([]), "nothing is remembered any more");
-    assert_eq!(world.execute(due).await, 0, "once is enough");
+    assert_eq!(fixture.execute(due).await, 0, "once is enough");
 
     // the Secret of a running instance is deleted by hand: nothing fails
-    world.act(id, "start").await;
+    fixture.act(id, "start").await;
     until("starting", &|body| body["state"] == "starting").await;
-    world.secrets().delete(&format!("{}-2", id.k8s_name()), &DeleteParams::default()).await.unwrap();
-    world.act(id, "stop").await;
+    fixture.secrets().delete(&format!("{}-2", id.k8s_name()), &DeleteParams::default()).await.unwrap();
+    fixture.act(id, "stop").await;
     eventually("the unit is emptied", async || {
-        world.reconcile(id).await;
-        world.operator.unit(&unit).await.spec.instance.is_none().then_some(())
+        fixture.reconcile(id).await;
+        fixture.operator.unit(&unit).await.spec.instance.is_none().then_some(())
     })
     .await;
-    world.operator.ended(&unit, 260).await;
+    fixture.operator.ended(&unit, 260).await;
     until("stopped", &|body| body["state"] == "stopped").await;
 }

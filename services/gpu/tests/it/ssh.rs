@@ -11,7 +11,7 @@ use testkit::{Client, Response, eventually};
 use tokio::{io::AsyncWriteExt, process::Command};
 
 use crate::{
-    harness::World,
+    harness::Fixture,
     neighbours::Condition,
     streams::{bring_up_with_pod, with_pod},
 };
@@ -41,18 +41,18 @@ fn require_openssh() {
 
 impl Person {
     /// A member of the tenant. The folder has a key, which is nobody's yet, and the endpoint's host key.
-    pub(crate) async fn new(world: &World, tenant: TenantId, role: Role) -> Self {
+    pub(crate) async fn new(fixture: &Fixture, tenant: TenantId, role: Role) -> Self {
         require_openssh();
-        let claims = world.issuer.claims(Some((tenant, role)), false);
+        let claims = fixture.issuer.claims(Some((tenant, role)), false);
         let name = match role {
             Role::Viewer => "viewer",
             Role::Member => "member",
             Role::Owner => "owner",
         };
-        world.neighbours.set_role(tenant, claims.sub, Some(name));
-        let token = world.issuer.sign(&claims);
-        let address = world.app.ssh_address().await.unwrap();
-        let api = Client::new(&world.base).token(&token);
+        fixture.neighbours.set_role(tenant, claims.sub, Some(name));
+        let token = fixture.issuer.sign(&claims);
+        let address = fixture.app.ssh_address().await.unwrap();
+        let api = Client::new(&fixture.base).token(&token);
         let person = Self { user: claims.sub, token, api, folder: tempfile::tempdir().unwrap(), address };
         let key = person.path("key");
         let mut made = Command::new("ssh-keygen");
@@ -65,8 +65,8 @@ impl Person {
     }
 
     /// A member of the tenant with a registered key.
-    pub(crate) async fn with_key(world: &World) -> Self {
-        let person = Self::new(world, world.tenant, Role::Member).await;
+    pub(crate) async fn with_key(fixture: &Fixture) -> Self {
+        let person = Self::new(fixture, fixture.tenant, Role::Member).await;
         let _ = person.add_key().await.expect(201);
         person
     }
@@ -142,9 +142,9 @@ pub(crate) async fn fed(mut command: Command, input: Vec<u8>) -> std::process::O
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_has_its_streams_and_its_exit_status() {
-    let world = World::start().await;
-    let id = with_pod(&world).await;
-    let person = Person::with_key(&world).await;
+    let fixture = Fixture::start().await;
+    let id = with_pod(&fixture).await;
+    let person = Person::with_key(&fixture).await;
     let ran = person.run(id, "echo out; echo err >&2; exit 7").await;
     assert_eq!(ran, Done { status: 7, out: "out\n".into(), err: "err\n".into() });
     let other_form = person.run(id.k8s_name(), "true").await;
@@ -185,9 +185,9 @@ async fn a_command_has_its_streams_and_its_exit_status() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_terminal_has_a_type_and_a_size_that_changes() {
-    let world = World::start().await;
-    let id = with_pod(&world).await;
-    let person = Person::with_key(&world).await;
+    let fixture = Fixture::start().await;
+    let id = with_pod(&fixture).await;
+    let person = Person::with_key(&fixture).await;
     let ready = person.path("ready");
     let remote = format!(
         "tty >/dev/null && echo \"terminal $TERM\"; stty size; touch {}; \
@@ -217,16 +217,16 @@ async fn a_terminal_has_a_type_and_a_size_that_changes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_right_all_instances_look_alike() {
-    let world = World::start().await;
-    let id = with_pod(&world).await;
-    let stopped = world.ordered(World::order()).await;
-    let unit = world.unit_of(stopped).await;
-    world.act(stopped, "stop").await;
-    world.emptied(&unit).await;
-    world.operator.ended(&unit, 10).await;
-    world.in_state(stopped, "stopped").await;
+    let fixture = Fixture::start().await;
+    let id = with_pod(&fixture).await;
+    let stopped = fixture.ordered(Fixture::order()).await;
+    let unit = fixture.unit_of(stopped).await;
+    fixture.act(stopped, "stop").await;
+    fixture.emptied(&unit).await;
+    fixture.operator.ended(&unit, 10).await;
+    fixture.in_state(stopped, "stopped").await;
 
-    let owner = Person::with_key(&world).await;
+    let owner = Person::with_key(&fixture).await;
     assert_eq!(owner.run(id, "true").await.status, 0);
     let told = owner.run(stopped, "true").await;
     assert_eq!(told.status, 255);
@@ -234,15 +234,15 @@ async fn without_a_right_all_instances_look_alike() {
     assert_eq!(owner.run(InstanceId::new(), "true").await.status, 255);
 
     // one that a service manages has secrets of the service
-    let managed = world.managed(&world.managed_order()).await;
+    let managed = fixture.managed(&fixture.managed_order()).await;
     assert!(owner.run(managed, "true").await.err.contains("Permission denied"));
 
     // of another tenant, a viewer, one with an unknown key
-    let stranger = Person::new(&world, TenantId::new(), Role::Owner).await;
+    let stranger = Person::new(&fixture, TenantId::new(), Role::Owner).await;
     let _ = stranger.add_key().await.expect(201);
-    let viewer = Person::new(&world, world.tenant, Role::Viewer).await;
+    let viewer = Person::new(&fixture, fixture.tenant, Role::Viewer).await;
     let _ = viewer.add_key().await.expect(201);
-    let keyless = Person::new(&world, world.tenant, Role::Member).await;
+    let keyless = Person::new(&fixture, fixture.tenant, Role::Member).await;
     for person in [&stranger, &viewer, &keyless] {
         for user in [id.to_string(), stopped.to_string(), InstanceId::new().to_string(), "root".to_owned()] {
             let refused = person.run(&user, "true").await;
@@ -260,9 +260,9 @@ async fn without_a_right_all_instances_look_alike() {
     });
     assert!(passwords.await.err.contains("Permission denied (publickey)"));
     // while the identity service is away, no new user gets in
-    world.neighbours.be(Condition::Away);
+    fixture.neighbours.be(Condition::Away);
     assert!(owner.run(id, "true").await.err.contains("Permission denied"));
-    world.neighbours.be(Condition::Well);
+    fixture.neighbours.be(Condition::Well);
     assert_eq!(owner.run(id, "true").await.status, 0);
 }
 
@@ -281,10 +281,10 @@ fn free_port() -> u16 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ports_of_the_instance_are_forwarded_and_no_others() {
-    let world = World::start().await;
-    let id = with_pod(&world).await;
-    let person = Person::with_key(&world).await;
-    let pods: Api<Pod> = Api::namespaced(world.kube.clone(), &world.tenant.k8s_name());
+    let fixture = Fixture::start().await;
+    let id = with_pod(&fixture).await;
+    let person = Person::with_key(&fixture).await;
+    let pods: Api<Pod> = Api::namespaced(fixture.kube.clone(), &fixture.tenant.k8s_name());
     let pod = pods.get(&format!("{}-1", id.k8s_name())).await.unwrap();
     let pod_ip = pod.status.unwrap().pod_ip.unwrap();
     // what the instance would serve: the addresses of pods are addresses of this machine
@@ -337,9 +337,9 @@ async fn ports_of_the_instance_are_forwarded_and_no_others() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn many_sessions_run_at_once_and_a_tenant_has_so_many() {
-    let world = World::start().await;
-    let id = with_pod(&world).await;
-    let person = Person::with_key(&world).await;
+    let fixture = Fixture::start().await;
+    let id = with_pod(&fixture).await;
+    let person = Person::with_key(&fixture).await;
     let all = (0..20).map(|n| person.run(id, Box::leak(format!("echo {n}; exit {n}").into_boxed_str())));
     for (n, ran) in futures::future::join_all(all).await.into_iter().enumerate() {
         assert_eq!((ran.status, ran.out), (i32::try_from(n).unwrap(), format!("{n}\n")), "{}", ran.err);
@@ -362,13 +362,13 @@ async fn many_sessions_run_at_once_and_a_tenant_has_so_many() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_of_an_instance_opens_this_one_only() {
-    let world = World::start().await;
-    let person = Person::new(&world, world.tenant, Role::Member).await;
-    let mut order = World::order();
+    let fixture = Fixture::start().await;
+    let person = Person::new(&fixture, fixture.tenant, Role::Member).await;
+    let mut order = Fixture::order();
     order["ssh_keys"] = json!([person.public_key(), person.public_key()]);
     let id = person.api.post("/v1/instances", order.clone()).await.expect(202).str("id").parse().unwrap();
-    bring_up_with_pod(&world, id).await;
-    let other = with_pod(&world).await;
+    bring_up_with_pod(&fixture, id).await;
+    let other = with_pod(&fixture).await;
     assert_eq!(person.run(id, "echo in").await.out, "in\n");
     assert_eq!(person.run(other, "true").await.status, 255);
     let keys = person.api.get(&format!("/v1/instances/{id}/ssh-keys")).await.expect(200);
@@ -383,48 +383,48 @@ async fn a_key_of_an_instance_opens_this_one_only() {
         person.api.post(&path, json!({ "public_key": person.public_key(), "name": "ci" })).await.expect(201);
     assert_eq!(person.run(other, "true").await.status, 0);
     // it opens nothing once the user who added it has lost the role
-    world.neighbours.set_role(world.tenant, person.user, Some("viewer"));
+    fixture.neighbours.set_role(fixture.tenant, person.user, Some("viewer"));
     assert_eq!(person.run(other, "true").await.status, 255);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_that_an_api_key_adds_opens_the_tenant_of_that_one_only() {
-    let world = World::start().await;
-    let id = with_pod(&world).await;
-    let person = Person::new(&world, world.tenant, Role::Member).await;
+    let fixture = Fixture::start().await;
+    let id = with_pod(&fixture).await;
+    let person = Person::new(&fixture, fixture.tenant, Role::Member).await;
     let elsewhere = TenantId::new();
-    world.neighbours.set_role(elsewhere, person.user, Some("member"));
+    fixture.neighbours.set_role(elsewhere, person.user, Some("member"));
     let script = |tenant, scope: &str| {
-        let claims = world.issuer.claims(Some((tenant, Role::Member)), false);
+        let claims = fixture.issuer.claims(Some((tenant, Role::Member)), false);
         let (key, scope) = (Some(ApiKeyId::new()), Some(scope.to_owned()));
         let claims = Claims { sub: person.user, sid: key.map(session_of), key, scope, ..claims };
-        Client::new(&world.base).token(&world.issuer.sign(&claims))
+        Client::new(&fixture.base).token(&fixture.issuer.sign(&claims))
     };
     let new = json!({ "public_key": person.public_key() });
     let all = "account:write instances:write";
     // a shell is more than the account
-    let refused = script(world.tenant, "account:write").post("/v1/ssh-keys", new.clone()).await;
+    let refused = script(fixture.tenant, "account:write").post("/v1/ssh-keys", new.clone()).await;
     assert_eq!(refused.expect_problem(403, "insufficient-scope").str("scope"), "instances:write");
     let made = script(elsewhere, all).post("/v1/ssh-keys", new.clone()).await.expect(201);
     assert_eq!(person.run(id, "true").await.status, 255);
     let _ = person.api.delete(&format!("/v1/ssh-keys/{}", made.str("id"))).await.expect(204);
-    let _ = script(world.tenant, all).post("/v1/ssh-keys", new).await.expect(201);
+    let _ = script(fixture.tenant, all).post("/v1/ssh-keys", new).await.expect(201);
     assert_eq!(person.run(id, "true").await.status, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn all_replicas_have_the_same_host_key_also_after_a_restart() {
-    let world = World::start().await;
-    let id = with_pod(&world).await;
-    let mut person = Person::with_key(&world).await;
+    let fixture = Fixture::start().await;
+    let id = with_pod(&fixture).await;
+    let mut person = Person::with_key(&fixture).await;
     let before = person.api.get("/v1/ssh").await.expect(200);
-    let replica = world.replica().await;
+    let replica = fixture.replica().await;
     let of_replica = Client::new(&replica.base).token(&person.token).get("/v1/ssh").await.expect(200);
     assert_eq!(of_replica.body["host_key"], before.body["host_key"]);
     assert!(before.str("fingerprint").starts_with("SHA256:"));
     // the client, which knows the first one's key, accepts that of a new process
-    world.process.shutdown.begin();
-    world.process.shutdown.finish().await;
+    fixture.process.shutdown.begin();
+    fixture.process.shutdown.finish().await;
     person.address = replica.app.ssh_address().await.unwrap();
     let line = std::fs::read_to_string(person.path("known_hosts")).unwrap();
     let (_, key) = line.split_once(' ').unwrap();
@@ -432,10 +432,10 @@ async fn all_replicas_have_the_same_host_key_also_after_a_restart() {
         .unwrap();
     assert_eq!(person.run(id, "echo again").await.out, "again\n");
     // the private half is in no answer, and no request can read it
-    let mut as_app = world.service_db.platform().await.unwrap();
+    let mut as_app = fixture.service_db.platform().await.unwrap();
     let read = sqlx::query("select private_key from ssh_host_key").execute(&mut *as_app).await;
     assert!(read.unwrap_err().to_string().contains("permission denied"));
-    let mut admin = world.db.admin().await;
+    let mut admin = fixture.db.admin().await;
     let count: i64 =
         sqlx::query_scalar("select count(*) from gpu.ssh_host_key").fetch_one(&mut admin).await.unwrap();
     assert_eq!(count, 1);
@@ -448,8 +448,8 @@ async fn all_replicas_have_the_same_host_key_also_after_a_restart() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_configured_host_key_wins_and_without_an_endpoint_there_is_none() {
-    let world = World::start().await;
-    let person = Person::with_key(&world).await;
+    let fixture = Fixture::start().await;
+    let person = Person::with_key(&fixture).await;
     let start = async |config: atelier_gpu::Config| {
         let process = service::Process::default();
         let app = atelier_gpu::App::new(config, process.clone()).unwrap();
@@ -457,7 +457,7 @@ async fn a_configured_host_key_wins_and_without_an_endpoint_there_is_none() {
         let base = testkit::serve(app.router()).await;
         (Client::new(&base).token(&person.token).get("/v1/ssh").await, process)
     };
-    let mut config = world.config.clone();
+    let mut config = fixture.config.clone();
     config.ssh.as_mut().unwrap().host_key_file = Some(person.path("key"));
     let (answer, process) = start(config.clone()).await;
     let public = person.public_key();

@@ -11,7 +11,7 @@ use tokio::{
     process::Child,
 };
 
-use crate::{harness::World, ssh::Person, streams::with_pod};
+use crate::{harness::Fixture, ssh::Person, streams::with_pod};
 
 /// A session that lasts, once its command runs.
 async fn lasting(person: &Person, id: InstanceId) -> Child {
@@ -36,34 +36,34 @@ async fn told(mut child: Child) -> String {
 }
 
 /// The record of the instance's connections, newest first, as an owner reads it.
-async fn record(world: &World, id: InstanceId) -> Vec<Value> {
-    let owner = world.user(world.tenant, Role::Owner);
+async fn record(fixture: &Fixture, id: InstanceId) -> Vec<Value> {
+    let owner = fixture.user(fixture.tenant, Role::Owner);
     let page = owner.get(&format!("/v1/ssh-sessions?instance_id={id}")).await.expect(200);
     page.body["items"].as_array().unwrap().clone()
 }
 
-async fn recorded(world: &World, id: InstanceId, reason: &str) -> Value {
+async fn recorded(fixture: &Fixture, id: InstanceId, reason: &str) -> Value {
     eventually(&format!("the record says {reason}"), async || {
-        record(world, id).await.into_iter().find(|session| session["end_reason"] == reason)
+        record(fixture, id).await.into_iter().find(|session| session["end_reason"] == reason)
     })
     .await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_end_of_a_users_rights_ends_connections() {
-    let world = World::start().await;
-    let id = with_pod(&world).await;
-    let (removed, stays) = (Person::with_key(&world).await, Person::with_key(&world).await);
+    let fixture = Fixture::start().await;
+    let id = with_pod(&fixture).await;
+    let (removed, stays) = (Person::with_key(&fixture).await, Person::with_key(&fixture).await);
     let (ends, mut goes_on) = (lasting(&removed, id).await, lasting(&stays, id).await);
-    world.neighbours.set_role(world.tenant, removed.user, None);
-    world.issuer.revoke(Revocation {
+    fixture.neighbours.set_role(fixture.tenant, removed.user, None);
+    fixture.issuer.revoke(Revocation {
         user_id: Some(removed.user),
-        tenant_id: Some(world.tenant),
+        tenant_id: Some(fixture.tenant),
         ..Revocation::default()
     });
     assert!(told(ends).await.contains("your rights have ended"));
     assert_eq!(removed.run(id, "true").await.status, 255);
-    let session = recorded(&world, id, "rights_ended").await;
+    let session = recorded(&fixture, id, "rights_ended").await;
     assert_eq!(session["user_id"], json!(removed.user));
     assert_eq!(session["commands"], 1);
     assert_eq!(session["key_owner"], "user");
@@ -78,10 +78,10 @@ async fn the_end_of_a_users_rights_ends_connections() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deleted_key_ends_its_connections() {
-    let world = World::start().await;
-    let id = with_pod(&world).await;
-    let person = Person::with_key(&world).await;
-    let replica = world.replica().await;
+    let fixture = Fixture::start().await;
+    let id = with_pod(&fixture).await;
+    let person = Person::with_key(&fixture).await;
+    let replica = fixture.replica().await;
     let session = lasting(&person, id).await;
     let keys = person.api.get("/v1/ssh-keys").await.expect(200);
     let key = keys.body["items"][0]["id"].as_str().unwrap().to_owned();
@@ -90,68 +90,70 @@ async fn a_deleted_key_ends_its_connections() {
     let _ = other.delete(&format!("/v1/ssh-keys/{key}")).await.expect(204);
     assert!(told(session).await.contains("the key was deleted"));
     assert_eq!(person.run(id, "true").await.status, 255);
-    let _ = recorded(&world, id, "key_deleted").await;
+    let _ = recorded(&fixture, id, "key_deleted").await;
     replica.process.shutdown.begin();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stopped_instance_ends_connections() {
-    let world = World::start().await;
-    let id = with_pod(&world).await;
-    let person = Person::with_key(&world).await;
+    let fixture = Fixture::start().await;
+    let id = with_pod(&fixture).await;
+    let person = Person::with_key(&fixture).await;
     let mut ssh = person.program("ssh");
     let idle = ssh.args(["-N", &format!("{id}@127.0.0.1")]).spawn().unwrap();
-    eventually("the connection is open", async || (record(&world, id).await.len() == 1).then_some(())).await;
-    world.act(id, "stop").await;
+    eventually("the connection is open", async || (record(&fixture, id).await.len() == 1).then_some(()))
+        .await;
+    fixture.act(id, "stop").await;
     assert!(told(idle).await.contains("the instance is no longer running"));
-    let _ = recorded(&world, id, "instance_not_running").await;
+    let _ = recorded(&fixture, id, "instance_not_running").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_suspended_tenant_has_no_connections() {
-    let world = World::start().await;
-    let id = with_pod(&world).await;
-    let person = Person::with_key(&world).await;
+    let fixture = Fixture::start().await;
+    let id = with_pod(&fixture).await;
+    let person = Person::with_key(&fixture).await;
     let session = lasting(&person, id).await;
     // as the identity service does; the revocation comes by another way, and may be late
     let order =
         json!({ "generation": 1, "state": "suspended", "stop_instances": false, "delete_storages": false });
-    let _ = world.identity().put(&format!("/internal/v1/tenants/{}", world.tenant), order).await.expect(200);
+    let _ =
+        fixture.identity().put(&format!("/internal/v1/tenants/{}", fixture.tenant), order).await.expect(200);
     assert!(told(session).await.contains("the tenant is suspended"));
     assert_eq!(person.run(id, "true").await.status, 255);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replica_that_stops_tells_its_clients_and_waits_for_them() {
-    let world = World::start().await;
-    let id = with_pod(&world).await;
-    let person = Person::with_key(&world).await;
+    let fixture = Fixture::start().await;
+    let id = with_pod(&fixture).await;
+    let person = Person::with_key(&fixture).await;
     let session = lasting(&person, id).await;
-    world.process.shutdown.begin();
-    world.process.shutdown.finish().await;
+    fixture.process.shutdown.begin();
+    fixture.process.shutdown.finish().await;
     assert!(told(session).await.contains("the service is restarting; connect again"));
     let ended = "select end_reason from gpu.ssh_sessions";
-    let mut admin = world.db.admin().await;
+    let mut admin = fixture.db.admin().await;
     let reason: Option<String> = sqlx::query_scalar(ended).fetch_one(&mut admin).await.unwrap();
     assert_eq!(reason.as_deref(), Some("service_stopped"), "recorded before the process ends");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn owners_and_administrators_read_the_record() {
-    let world = World::start().await;
-    let id = with_pod(&world).await;
-    let person = Person::with_key(&world).await;
+    let fixture = Fixture::start().await;
+    let id = with_pod(&fixture).await;
+    let person = Person::with_key(&fixture).await;
     assert_eq!(person.run(id, "true").await.status, 0);
-    let session = recorded(&world, id, "disconnected").await;
+    let session = recorded(&fixture, id, "disconnected").await;
     person.api.get("/v1/ssh-sessions").await.expect_problem(403, "forbidden");
     person.api.get("/v1/platform-ssh-sessions").await.expect_problem(403, "forbidden");
-    let stranger = world.user(ids::TenantId::new(), Role::Owner);
+    let stranger = fixture.user(ids::TenantId::new(), Role::Owner);
     assert_eq!(stranger.get("/v1/ssh-sessions").await.expect(200).body["items"], json!([]));
-    let path = format!("/v1/platform-ssh-sessions?tenant_id={}", world.tenant);
-    assert_eq!(world.admin().get(&path).await.expect(200).body["items"], json!([session]));
+    let path = format!("/v1/platform-ssh-sessions?tenant_id={}", fixture.tenant);
+    assert_eq!(fixture.admin().get(&path).await.expect(200).body["items"], json!([session]));
     // a connection of a replica that was killed is ended by another
     let lost = "update gpu.ssh_sessions set ended_at = null, end_reason = null, confirmed_at = now() - interval '6 minutes'";
-    assert_eq!(world.execute(lost).await, 1);
-    world.process.workers.inject_panic("gpu.ssh.housekeeping");
-    let _ = recorded(&world, id, "service_lost").await;
+    assert_eq!(fixture.execute(lost).await, 1);
+    fixture.process.workers.inject_panic("gpu.ssh.housekeeping");
+    let _ = recorded(&fixture, id, "service_lost").await;
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use testkit::eventually;
 
 use crate::{
-    harness::World,
+    harness::Fixture,
     ssh::{Done, Person, done},
     streams::with_pod,
 };
@@ -41,9 +41,9 @@ async fn sftp(person: &Person, host: &str, batch: &str) -> Done {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn large_files_are_copied_both_ways() {
-    let world = World::start().await;
-    let id = with_pod(&world).await;
-    let person = Person::with_key(&world).await;
+    let fixture = Fixture::start().await;
+    let id = with_pod(&fixture).await;
+    let person = Person::with_key(&fixture).await;
     let content = bytes(64 * MIB);
     let (local, back) = (person.path("large"), person.path("back"));
     std::fs::write(&local, &content).unwrap();
@@ -74,9 +74,9 @@ fn lines(path: &Path) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn directories_are_listed_made_renamed_and_removed() {
-    let world = World::start().await;
-    let id = with_pod(&world).await;
-    let person = Person::with_key(&world).await;
+    let fixture = Fixture::start().await;
+    let id = with_pod(&fixture).await;
+    let person = Person::with_key(&fixture).await;
     let host = format!("{id}@127.0.0.1");
     let (local, back) = (person.path("local"), person.path("back"));
     std::fs::write(&local, "one\ntwo\n").unwrap();
@@ -127,7 +127,7 @@ async fn directories_are_listed_made_renamed_and_removed() {
     let listed = sftp(&person, &host, "ls -1a many\n").await;
     assert_eq!(listed.out.matches("many/").count(), 1503, "{:.300}", listed.out);
     eventually("transfers are in the record", async || {
-        let owner = world.user(world.tenant, auth::Role::Owner);
+        let owner = fixture.user(fixture.tenant, auth::Role::Owner);
         let page = owner.get(&format!("/v1/ssh-sessions?instance_id={id}")).await.expect(200);
         let items = page.body["items"].as_array().unwrap().clone();
         items.iter().any(|session| session["sftp"] == 1).then_some(())

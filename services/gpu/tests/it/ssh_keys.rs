@@ -5,14 +5,14 @@ use ids::{InstanceId, SshKeyId, TenantId};
 use serde_json::json;
 
 use crate::{
-    harness::{Setup, World},
+    harness::{Fixture, Setup},
     ssh::Person,
 };
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_user_has_keys_of_their_own() {
-    let world = World::with(Setup { units: 0, ..Setup::default() }).await;
-    let person = Person::new(&world, world.tenant, Role::Viewer).await;
+    let fixture = Fixture::with(Setup { units: 0, ..Setup::default() }).await;
+    let person = Person::new(&fixture, fixture.tenant, Role::Viewer).await;
     let new = json!({ "public_key": person.public_key(), "name": "my laptop" });
     let keyed = person.api.key("add");
     let added = keyed.post("/v1/ssh-keys", new.clone()).await.expect(201);
@@ -24,7 +24,7 @@ async fn a_user_has_keys_of_their_own() {
     assert_eq!((again.header("idempotency-replayed"), again.str("id")), (Some("true"), added.str("id")));
     person.api.post("/v1/ssh-keys", new.clone()).await.expect_problem(409, "ssh-key-exists");
     // another user may have the same key, and neither sees the other's
-    let other = Person::new(&world, world.tenant, Role::Member).await;
+    let other = Person::new(&fixture, fixture.tenant, Role::Member).await;
     let _ = other.api.post("/v1/ssh-keys", new.clone()).await.expect(201);
     let listed = person.api.get("/v1/ssh-keys").await.expect(200);
     assert_eq!(listed.body["items"].as_array().unwrap().len(), 1);
@@ -52,28 +52,28 @@ async fn a_user_has_keys_of_their_own() {
         let keys = sqlx::query_scalar(keys).fetch_one(&mut **tx).await.unwrap();
         (keys, sqlx::query_scalar(answers).fetch_one(&mut **tx).await.unwrap())
     };
-    let mut as_user = world.service_db.user(other.user).await.unwrap();
+    let mut as_user = fixture.service_db.user(other.user).await.unwrap();
     assert_eq!(counts(&mut as_user).await, (1, 1));
-    let mut as_tenant = world.service_db.tenant(world.tenant).await.unwrap();
+    let mut as_tenant = fixture.service_db.tenant(fixture.tenant).await.unwrap();
     assert_eq!(counts(&mut as_tenant).await, (0, 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_of_an_instance_are_its_tenants() {
-    let world = World::with(Setup { units: 0, ..Setup::default() }).await;
-    let id = world.ordered(World::order()).await;
-    let person = Person::new(&world, world.tenant, Role::Member).await;
+    let fixture = Fixture::with(Setup { units: 0, ..Setup::default() }).await;
+    let id = fixture.ordered(Fixture::order()).await;
+    let person = Person::new(&fixture, fixture.tenant, Role::Member).await;
     let path = format!("/v1/instances/{id}/ssh-keys");
     let new = json!({ "public_key": person.public_key() });
     let added = person.api.post(&path, new.clone()).await.expect(201);
     assert_eq!(added.str("name"), "laptop", "the comment of the key");
     person.api.post(&path, new.clone()).await.expect_problem(409, "ssh-key-exists");
-    let viewer = world.user(world.tenant, Role::Viewer);
+    let viewer = fixture.user(fixture.tenant, Role::Viewer);
     assert_eq!(viewer.get(&path).await.expect(200).body["items"][0]["id"], added.body["id"]);
     viewer.post(&path, new.clone()).await.expect_problem(403, "forbidden");
     let one = format!("{path}/{}", added.str("id"));
     viewer.delete(&one).await.expect_problem(403, "forbidden");
-    let stranger = world.user(TenantId::new(), Role::Owner);
+    let stranger = fixture.user(TenantId::new(), Role::Owner);
     let missing = format!("/v1/instances/{}/ssh-keys", InstanceId::new());
     for path in [&path, &missing] {
         stranger.get(path).await.expect_problem(404, "not-found");

@@ -9,7 +9,7 @@ use tokio::{
     process::{Child, ChildStdin, ChildStdout},
 };
 
-use crate::{harness::World, ssh::Person, streams::with_pod};
+use crate::{harness::Fixture, ssh::Person, streams::with_pod};
 
 pub(crate) const READ: u32 = 1;
 pub(crate) const WRITE: u32 = 2;
@@ -173,9 +173,9 @@ fn bytes(seed: usize, length: usize) -> Vec<u8> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_write_begins_anywhere() {
-    let world = World::start().await;
-    let id = with_pod(&world).await;
-    let person = Person::with_key(&world).await;
+    let fixture = Fixture::start().await;
+    let id = with_pod(&fixture).await;
+    let person = Person::with_key(&fixture).await;
     let mut sftp = Sftp::open(&person, id).await;
     // flags, bytes that are there, and writes: their offset and length
     let cases: &[(&str, u32, usize, Writes)] = &[
@@ -244,9 +244,9 @@ async fn a_write_begins_anywhere() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn reads_see_what_was_written_wherever_it_was() {
-    let world = World::start().await;
-    let id = with_pod(&world).await;
-    let person = Person::with_key(&world).await;
+    let fixture = Fixture::start().await;
+    let id = with_pod(&fixture).await;
+    let person = Person::with_key(&fixture).await;
     let mut sftp = Sftp::open(&person, id).await;
     let content = bytes(1, 100_000);
     let handle = sftp.file(b"both", READ | WRITE | CREATE).await;
@@ -289,9 +289,9 @@ async fn reads_see_what_was_written_wherever_it_was() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_refusal_says_why() {
-    let world = World::start().await;
-    let id = with_pod(&world).await;
-    let person = Person::with_key(&world).await;
+    let fixture = Fixture::start().await;
+    let id = with_pod(&fixture).await;
+    let person = Person::with_key(&fixture).await;
     let mut sftp = Sftp::open(&person, id).await;
     assert_eq!(person.run(id, "mkdir folder && : >folder/file && ln -s /dev/full full").await.status, 0);
     // a disk that is full, at any position: the write fails, or the closing, and whatever follows
@@ -348,9 +348,9 @@ async fn every_refusal_says_why() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn names_are_bytes() {
-    let world = World::start().await;
-    let id = with_pod(&world).await;
-    let person = Person::with_key(&world).await;
+    let fixture = Fixture::start().await;
+    let id = with_pod(&fixture).await;
+    let person = Person::with_key(&fixture).await;
     let mut sftp = Sftp::open(&person, id).await;
     let folder: &[u8] = b"f\xe4hre \x80";
     sftp.done(14, &[&text(folder), &[0; 4]]).await;

@@ -1,7 +1,7 @@
 //! SFTP packet by packet: what clients do with paths and handles besides copying files.
 
 use crate::{
-    harness::World,
+    harness::Fixture,
     ssh::Person,
     ssh_packets::{CREATE, EXCLUSIVE, READ, Reply, Sftp, WRITE, text},
     streams::with_pod,
@@ -23,9 +23,9 @@ fn code(reply: &Reply) -> Option<u32> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn attributes_make_no_file() {
-    let world = World::start().await;
-    let id = with_pod(&world).await;
-    let person = Person::with_key(&world).await;
+    let fixture = Fixture::start().await;
+    let id = with_pod(&fixture).await;
+    let person = Person::with_key(&fixture).await;
     let mut sftp = Sftp::open(&person, id).await;
     let attributes = [
         (SIZE, 7_u64.to_be_bytes().to_vec()),
@@ -55,9 +55,9 @@ async fn attributes_make_no_file() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_handles_write_in_the_order_of_their_writes() {
-    let world = World::start().await;
-    let id = with_pod(&world).await;
-    let person = Person::with_key(&world).await;
+    let fixture = Fixture::start().await;
+    let id = with_pod(&fixture).await;
+    let person = Person::with_key(&fixture).await;
     let mut sftp = Sftp::open(&person, id).await;
     let parts = 128_u32;
     let length = u64::from(parts * 32_768);
@@ -83,9 +83,9 @@ async fn two_handles_write_in_the_order_of_their_writes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_only_reads_may_make_a_file() {
-    let world = World::start().await;
-    let id = with_pod(&world).await;
-    let person = Person::with_key(&world).await;
+    let fixture = Fixture::start().await;
+    let id = with_pod(&fixture).await;
+    let person = Person::with_key(&fixture).await;
     let mut sftp = Sftp::open(&person, id).await;
     let handle = sftp.file(b"new", READ | CREATE).await;
     assert_eq!(sftp.read(&handle, 0, 10).await, Reply::Status(1, "End of file".into()));
@@ -101,9 +101,9 @@ async fn who_only_reads_may_make_a_file() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_link_to_a_folder_is_replaced_as_a_whole() {
-    let world = World::start().await;
-    let id = with_pod(&world).await;
-    let person = Person::with_key(&world).await;
+    let fixture = Fixture::start().await;
+    let id = with_pod(&fixture).await;
+    let person = Person::with_key(&fixture).await;
     let mut sftp = Sftp::open(&person, id).await;
     let made = "mkdir v1 v2; ln -s v1 current; ln -s v2 next; printf 1 >one; printf 2 >two; ln -s one link";
     assert_eq!(person.run(id, made).await.status, 0);
@@ -125,9 +125,9 @@ async fn a_link_to_a_folder_is_replaced_as_a_whole() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_offset_breaks_the_connection() {
-    let world = World::start().await;
-    let id = with_pod(&world).await;
-    let person = Person::with_key(&world).await;
+    let fixture = Fixture::start().await;
+    let id = with_pod(&fixture).await;
+    let person = Person::with_key(&fixture).await;
     let mut sftp = Sftp::open(&person, id).await;
     for offset in [u64::MAX, u64::MAX - 1, 1 << 63, (1 << 63) - 1] {
         let handle = sftp.file(b"far", READ | WRITE | CREATE).await;

@@ -6,16 +6,16 @@ use testkit::eventually;
 use tokio::process::Command;
 
 use crate::{
-    harness::World,
+    harness::Fixture,
     ssh::{Person, done, fed},
     streams::with_pod,
 };
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_that_closes_its_output_gets_all_of_its_input() {
-    let world = World::start().await;
-    let id = with_pod(&world).await;
-    let person = Person::with_key(&world).await;
+    let fixture = Fixture::start().await;
+    let id = with_pod(&fixture).await;
+    let person = Person::with_key(&fixture).await;
     let input = vec![b'x'; 8 * 1024 * 1024];
     for (n, command) in [
         "exec cat >file.N 2>&1",
@@ -51,9 +51,9 @@ async fn a_command_that_closes_its_output_gets_all_of_its_input() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn programs_in_the_background_go_on_and_those_of_a_lost_client_end() {
-    let world = World::start().await;
-    let id = with_pod(&world).await;
-    let person = Person::with_key(&world).await;
+    let fixture = Fixture::start().await;
+    let id = with_pod(&fixture).await;
+    let person = Person::with_key(&fixture).await;
     // a session ends with its shell once nothing else writes to it
     for left in [
         "nohup sleep 1000 >/dev/null 2>&1 &",

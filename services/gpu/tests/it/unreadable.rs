@@ -2,20 +2,20 @@
 
 use serde_json::json;
 
-use crate::harness::World;
+use crate::harness::Fixture;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_instance_that_cannot_be_read_hides_no_other() {
-    let world = World::start().await;
-    let (admin, member) = (world.admin(), world.member());
+    let fixture = Fixture::start().await;
+    let (admin, member) = (fixture.admin(), fixture.member());
     let mut ids = Vec::new();
     for name in ["first", "poison", "last"] {
-        let mut order = World::order();
+        let mut order = Fixture::order();
         (order["name"], order["start"]) = (json!(name), json!(false));
         ids.push(member.post("/v1/instances", order).await.expect(202).str("id").to_owned());
     }
     assert_eq!(member.get("/v1/instances").await.expect(200).body["unreadable"], json!([]));
-    assert_eq!(world.execute("update gpu.instances set meter = '\"x\"' where name = 'poison'").await, 1);
+    assert_eq!(fixture.execute("update gpu.instances set meter = '\"x\"' where name = 'poison'").await, 1);
     for (client, path) in [(&member, "/v1/instances"), (&admin, "/v1/platform-instances")] {
         let list = client.get(path).await.expect(200).body;
         let listed: Vec<_> =

@@ -9,9 +9,9 @@ use rust_decimal::Decimal;
 use serde_json::{Value, json};
 use testkit::eventually;
 
-use crate::{harness::World, neighbours::SPEC, operator::at};
+use crate::{harness::Fixture, neighbours::SPEC, operator::at};
 
-impl World {
+impl Fixture {
     /// An instance that ran from the test's second 100 until `until`. Returns its unit too.
     async fn ran(&self, until: i64) -> (InstanceId, String) {
         let id = self.running().await;
@@ -41,11 +41,11 @@ fn amount(group: &Value) -> Decimal {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn usage_is_summed_up_by_group_in_any_window() {
-    let world = World::start().await;
-    let (first, _) = world.ran(3_700).await;
-    let (second, _) = world.ran(100_100).await;
+    let fixture = Fixture::start().await;
+    let (first, _) = fixture.ran(3_700).await;
+    let (second, _) = fixture.ran(100_100).await;
 
-    let all = world.report(0, 200_000, "group_by=instance").await;
+    let all = fixture.report(0, 200_000, "group_by=instance").await;
     let mut groups: Vec<&Value> = all["items"].as_array().unwrap().iter().collect();
     groups.sort_by_key(|group| group["running_seconds"].as_i64());
     assert_eq!(
@@ -61,7 +61,7 @@ async fn usage_is_summed_up_by_group_in_any_window() {
     let cuts = [0, 101, 1234, 3_700, 77_777, 200_000];
     let (mut seconds, mut sum) = (0, Decimal::ZERO);
     for window in cuts.windows(2) {
-        let page = world.report(window[0], window[1], "group_by=kind").await;
+        let page = fixture.report(window[0], window[1], "group_by=kind").await;
         for group in page["items"].as_array().unwrap() {
             assert_eq!(group["group"], "running");
             seconds += group["running_seconds"].as_i64().unwrap();
@@ -69,12 +69,12 @@ async fn usage_is_summed_up_by_group_in_any_window() {
         }
     }
     assert_eq!((seconds, sum), (103_600, "10.36".parse().unwrap()));
-    assert_eq!(world.report(0, 200_000, "group_by=spec").await["items"][0]["group"], SPEC);
+    assert_eq!(fixture.report(0, 200_000, "group_by=spec").await["items"][0]["group"], SPEC);
 
     // by day, page by page
     let (mut days, mut cursor, mut sum) = (Vec::new(), String::new(), Decimal::ZERO);
     loop {
-        let page = world.report(0, 200_000, &format!("group_by=day&limit=1{cursor}")).await;
+        let page = fixture.report(0, 200_000, &format!("group_by=day&limit=1{cursor}")).await;
         days.push(page["items"][0]["group"].as_str().unwrap().to_owned());
         sum += amount(&page["items"][0]);
         match page["next_cursor"].as_str() {
@@ -87,16 +87,16 @@ async fn usage_is_summed_up_by_group_in_any_window() {
 
     // other tenants see nothing of it, administrators all
     let path = format!("/v1/usage?from={}&to={}", at(0), at(200_000));
-    let other = world.user(TenantId::new(), Role::Owner);
+    let other = fixture.user(TenantId::new(), Role::Owner);
     assert_eq!(other.get(&path).await.expect(200).body["items"], json!([]));
     let platform = path.replace("/v1/usage", "/v1/platform-usage");
-    world.member().get(&platform).await.expect_problem(403, "forbidden");
-    let tenants = world.admin().get(&platform).await.expect(200).body;
+    fixture.member().get(&platform).await.expect_problem(403, "forbidden");
+    let tenants = fixture.admin().get(&platform).await.expect(200).body;
     assert_eq!(
         (&tenants["items"][0]["group"], &tenants["items"][0]["amount"]),
-        (&json!(world.tenant), &json!("10.36"))
+        (&json!(fixture.tenant), &json!("10.36"))
     );
-    let none = world.admin().get(&format!("{platform}&tenant_id={}", TenantId::new())).await.expect(200);
+    let none = fixture.admin().get(&format!("{platform}&tenant_id={}", TenantId::new())).await.expect(200);
     assert_eq!(none.body["items"], json!([]));
     for wrong in [
         format!("from={}&to={}", at(1), at(1)),
@@ -106,36 +106,36 @@ async fn usage_is_summed_up_by_group_in_any_window() {
         "cursor=x".to_owned(),
         "tenant_id=ten_01939f0a7c3d7e6b8a1f4f0d5c2b1a00".to_owned(),
     ] {
-        world.member().get(&format!("/v1/usage?{wrong}")).await.expect_problem(422, "invalid-field");
+        fixture.member().get(&format!("/v1/usage?{wrong}")).await.expect_problem(422, "invalid-field");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_meter_is_corrected_by_the_clusters_history_and_says_why() {
-    let world = World::start().await;
-    let (id, unit) = world.ran(160).await;
-    let begun = world.feed("").await;
+    let fixture = Fixture::start().await;
+    let (id, unit) = fixture.ran(160).await;
+    let begun = fixture.feed("").await;
     let states: Vec<_> =
         begun["items"].as_array().unwrap().iter().map(|r| (&r["version"], &r["to"])).collect();
     assert_eq!(states, [(&json!(1), &Value::Null), (&json!(2), &json!(at(160)))]);
-    assert_eq!(world.app.compare_usage().await.unwrap(), 0);
+    assert_eq!(fixture.app.compare_usage().await.unwrap(), 0);
 
     // the history has another end, and a run that was missed
     let run = |since: i64, until: i64| {
         json!({ "instanceId": id.k8s_name(), "attempt": 1, "runningSince": at(since), "endedAt": at(until),
             "reason": "ContainerExited" })
     };
-    world
+    fixture
         .operator
         .status(&unit, json!({ "recentRuns": [run(200, 230), run(100, 150)], "lastRun": run(200, 230) }))
         .await;
     eventually("the meter is corrected", async || {
-        world.app.compare_usage().await.unwrap();
-        (world.usage(id).await["total_seconds"] == 80).then_some(())
+        fixture.app.compare_usage().await.unwrap();
+        (fixture.usage(id).await["total_seconds"] == 80).then_some(())
     })
     .await;
-    assert_eq!(world.app.compare_usage().await.unwrap(), 0, "once is enough");
-    let usage = world.usage(id).await;
+    assert_eq!(fixture.app.compare_usage().await.unwrap(), 0, "once is enough");
+    let usage = fixture.usage(id).await;
     let runs: Vec<_> =
         usage["items"].as_array().unwrap().iter().map(|r| (&r["seconds"], &r["correction"])).collect();
     assert_eq!(runs, [(&json!(30), &json!("missed_run")), (&json!(50), &json!("cluster_history"))]);
@@ -143,7 +143,7 @@ async fn the_meter_is_corrected_by_the_clusters_history_and_says_why() {
 
     // what was recorded before is still there; the corrections follow
     let cursor = begun["next_cursor"].as_str().unwrap();
-    let corrections = world.feed(cursor).await;
+    let corrections = fixture.feed(cursor).await;
     let mut records: Vec<_> = corrections["items"].as_array().unwrap().iter().collect();
     records.sort_by_key(|record| record["version"].as_i64());
     assert_eq!(records.len(), 2);
@@ -151,11 +151,11 @@ async fn the_meter_is_corrected_by_the_clusters_history_and_says_why() {
     assert_eq!((&records[1]["version"], &records[1]["to"]), (&json!(3), &json!(at(150))));
     assert_eq!(records[1]["run_id"], begun["items"][0]["run_id"]);
     assert!(corrections["watermarks"].is_array());
-    let again = world.feed("").await;
+    let again = fixture.feed("").await;
     assert_eq!(again["items"].as_array().unwrap()[..2], begun["items"].as_array().unwrap()[..]);
-    world.member().get("/internal/v1/usage").await.expect_problem(401, "unauthenticated");
+    fixture.member().get("/internal/v1/usage").await.expect_problem(401, "unauthenticated");
     for statement in ["update gpu.usage_records set version = 9", "delete from gpu.usage_records"] {
-        let mut tx = world.service_db.worker().await.unwrap();
+        let mut tx = fixture.service_db.worker().await.unwrap();
         assert!(sqlx::query(statement).execute(&mut *tx).await.is_err(), "{statement}");
     }
 }
@@ -163,17 +163,17 @@ async fn the_meter_is_corrected_by_the_clusters_history_and_says_why() {
 /// Rows that no replica has written count too: the triggers see them.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_cost_of_totals_does_not_grow_with_the_runs() {
-    let world = World::start().await;
-    let (id, _) = world.ran(160).await;
+    let fixture = Fixture::start().await;
+    let (id, _) = fixture.ran(160).await;
     let many = "insert into gpu.runs (cluster, datacenter, id, tenant_id, instance_id, attempt, unit_id, price_per_hour, currency, started_at,
             confirmed_at, ended_at, end_reason)
         select cluster, datacenter, gen_random_uuid(), tenant_id, instance_id, 1000 + n, unit_id, price_per_hour, currency,
             started_at + make_interval(secs => n * 10), confirmed_at, started_at + make_interval(secs => n * 10 + 5),
             'stopped'
         from gpu.runs, generate_series(1, 2000) as n";
-    assert_eq!(world.execute(many).await, 2000);
-    assert_eq!(world.usage(id).await["total_seconds"], 60 + 2000 * 5);
-    let mut admin = world.db.admin().await;
+    assert_eq!(fixture.execute(many).await, 2000);
+    assert_eq!(fixture.usage(id).await["total_seconds"], 60 + 2000 * 5);
+    let mut admin = fixture.db.admin().await;
     let rows: i64 =
         sqlx::query_scalar("select count(*) from gpu.usage_totals").fetch_one(&mut admin).await.unwrap();
     assert_eq!(rows, 1);
@@ -216,8 +216,8 @@ fn reported(page: &Value) -> BTreeMap<String, (i64, Decimal)> {
 /// Days that lie in the window as a whole are read from their sums: the report must not differ from one of the runs themselves.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_report_is_the_sum_of_the_runs_in_its_window() {
-    let world = World::start().await;
-    let _ = world.ran(160).await;
+    let fixture = Fixture::start().await;
+    let _ = fixture.ran(160).await;
     // most for minutes, some for days, of all prices and both kinds, over two weeks
     let many = "insert into gpu.runs (cluster, datacenter, id, tenant_id, instance_id, attempt, unit_id, price_per_hour, currency, started_at,
             confirmed_at, ended_at, end_reason, kind)
@@ -226,7 +226,7 @@ async fn a_report_is_the_sum_of_the_runs_in_its_window() {
             case when n % 3 > 0 then 'stopped' end, case when n % 3 > 0 then 'running' else 'held' end
         from gpu.runs, generate_series(1, 500) as n,
             lateral (select started_at + make_interval(secs => n * 7919 % 1209600) as begun) as at";
-    assert_eq!(world.execute(many).await, 500);
+    assert_eq!(fixture.execute(many).await, 500);
     for change in [
         "",
         // shorter, longer, and nothing at all
@@ -234,9 +234,9 @@ async fn a_report_is_the_sum_of_the_runs_in_its_window() {
         "update gpu.runs set ended_at = started_at where attempt % 7 = 0",
     ] {
         if !change.is_empty() {
-            world.execute(change).await;
+            fixture.execute(change).await;
         }
-        let mut admin = world.db.admin().await;
+        let mut admin = fixture.db.admin().await;
         let runs: Vec<RecordedRun> =
             sqlx::query_as("select kind, started_at, ended_at, price_per_hour from gpu.runs")
                 .fetch_all(&mut admin)
@@ -264,10 +264,10 @@ async fn a_report_is_the_sum_of_the_runs_in_its_window() {
             for (group_by, key) in keys {
                 let path =
                     format!("/v1/usage?from={}&to={}&group_by={group_by}&limit=200", time(from), time(to));
-                let page = world.member().get(&path).await.expect(200).body;
+                let page = fixture.member().get(&path).await.expect(200).body;
                 assert_eq!(reported(&page), summed(&runs, from, to, key), "{path} after {change:?}");
                 let platform = path.replace("/v1/usage", "/v1/platform-usage");
-                assert_eq!(world.admin().get(&platform).await.expect(200).body, page, "{platform}");
+                assert_eq!(fixture.admin().get(&platform).await.expect(200).body, page, "{platform}");
             }
         }
     }
@@ -276,11 +276,11 @@ async fn a_report_is_the_sum_of_the_runs_in_its_window() {
     let open = "insert into gpu.runs (cluster, datacenter, id, tenant_id, instance_id, attempt, unit_id, price_per_hour, currency, started_at, confirmed_at)
         select cluster, datacenter, gen_random_uuid(), tenant_id, instance_id, 1, unit_id, 0.36, currency, now() - interval '10 days', now()
         from gpu.runs limit 1";
-    assert_eq!(world.execute(open).await, 1);
+    assert_eq!(fixture.execute(open).await, 1);
     let now: jiff_sqlx::Timestamp =
-        sqlx::query_scalar("select now()").fetch_one(&mut world.db.admin().await).await.unwrap();
+        sqlx::query_scalar("select now()").fetch_one(&mut fixture.db.admin().await).await.unwrap();
     let hours_ago = |hours: i64| now.to_jiff() - SignedDuration::from_hours(hours);
-    let page = world
+    let page = fixture
         .member()
         .get(&format!("/v1/usage?from={}&to={}", hours_ago(60), hours_ago(12)))
         .await

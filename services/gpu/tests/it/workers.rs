@@ -3,12 +3,12 @@
 use serde_json::json;
 use testkit::eventually;
 
-use crate::harness::{CLUSTER, World};
+use crate::harness::{CLUSTER, Fixture};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_panic_in_any_worker_does_not_stop_the_service() {
-    let world = World::with_kept_logs().await;
-    let workers = &world.process.workers;
+    let fixture = Fixture::with_kept_logs().await;
+    let workers = &fixture.process.workers;
     let names = workers.names();
     for expected in [
         "gpu.instances.reconcile",
@@ -49,24 +49,24 @@ async fn a_panic_in_any_worker_does_not_stop_the_service() {
         names.iter().all(|name| workers.status(name) == Some((true, 1))).then_some(())
     })
     .await;
-    let id = world.running().await;
-    let unit = world.unit_of(id).await;
-    let stop = world.act(id, "stop").await;
-    world.emptied(&unit).await;
-    world.operator.ended(&unit, 160).await;
-    assert_eq!(world.ended(&stop).await["state"], "succeeded");
-    assert_eq!(world.usage(id).await["total_seconds"], 60);
+    let id = fixture.running().await;
+    let unit = fixture.unit_of(id).await;
+    let stop = fixture.act(id, "stop").await;
+    fixture.emptied(&unit).await;
+    fixture.operator.ended(&unit, 160).await;
+    assert_eq!(fixture.ended(&stop).await["state"], "succeeded");
+    assert_eq!(fixture.usage(id).await["total_seconds"], 60);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_poison_instance_does_not_stop_others() {
-    let world = World::start().await;
-    let poison = world.running().await;
-    let unit = world.unit_of(poison).await;
+    let fixture = Fixture::start().await;
+    let poison = fixture.running().await;
+    let unit = fixture.unit_of(poison).await;
     // a state that this version cannot read: each reconcile fails
     let broken = "update gpu.instances set phase = phase || '{\"pod\": 7}', wake_at = now()";
-    assert_eq!(world.execute(broken).await, 1);
-    let mut admin = world.db.admin().await;
+    assert_eq!(fixture.execute(broken).await, 1);
+    let mut admin = fixture.db.admin().await;
     eventually("its reconcile has failed", async || {
         let failures: i32 =
             sqlx::query_scalar("select failures from gpu.instances").fetch_one(&mut admin).await.unwrap();
@@ -74,24 +74,24 @@ async fn a_poison_instance_does_not_stop_others() {
     })
     .await;
     // its events are observed together with those of others
-    world.operator.status(&unit, json!({ "node": "node-1" })).await;
-    let sound = world.ordered(World::order()).await;
+    fixture.operator.status(&unit, json!({ "node": "node-1" })).await;
+    let sound = fixture.ordered(Fixture::order()).await;
     let other = eventually("another unit names the other instance", async || {
-        Some(world.unit_of(sound).await).filter(|other| *other != unit)
+        Some(fixture.unit_of(sound).await).filter(|other| *other != unit)
     })
     .await;
-    world.operator.ready(&other).await;
+    fixture.operator.ready(&other).await;
     let path = format!("/internal/v1/routes/{}", sound.k8s_name());
     eventually("the other instance runs", async || {
-        (world.gateway().get(&path).await.expect(200).body["state"] == "running").then_some(())
+        (fixture.gateway().get(&path).await.expect(200).body["state"] == "running").then_some(())
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_missing_kubeconfig_does_not_keep_the_service_from_starting() {
-    let world = World::start().await;
-    let mut config = world.config.clone();
+    let fixture = Fixture::start().await;
+    let mut config = fixture.config.clone();
     let missing = crds::ClusterConfig { kubeconfig: Some("/nowhere/kubeconfig".into()), context: None };
     config.clusters.insert("away".into(), missing);
     let process = service::Process::default();

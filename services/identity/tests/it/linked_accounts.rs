@@ -8,18 +8,18 @@ use testkit::{Client, Response};
 
 use crate::{
     authenticator::Authenticator,
-    oidc::{World, assert_failed, begun, cookie},
+    oidc::{Fixture, assert_failed, begun, cookie},
     platform::{ADMIN, PASSWORD},
 };
 
 const EMAIL: &str = "ada@x.test";
 
 /// Links the account of the claims to the client's user. Returns the answer to the provider's redirect.
-async fn link(world: &World, client: &Client, claims: &Value) -> Response {
+async fn link(fixture: &Fixture, client: &Client, claims: &Value) -> Response {
     let body = json!({ "provider": "corp", "return_to": "/studio?tab=1" });
     let answer = client.post("/v1/me/linked-accounts", body).await.expect(200);
     assert_eq!(answer.header("cache-control"), Some("no-store"));
-    world.finish(begun(&answer, answer.str("url")), claims, |_, _| {}).await
+    fixture.finish(begun(&answer, answer.str("url")), claims, |_, _| {}).await
 }
 
 async fn accounts(client: &Client) -> Vec<Value> {
@@ -29,28 +29,28 @@ async fn accounts(client: &Client) -> Vec<Value> {
 
 #[tokio::test]
 async fn a_user_links_an_account_and_signs_in_with_it() {
-    let world = World::with(|corp| corp.just_in_time = false).await;
-    let platform = &world.platform;
+    let fixture = Fixture::with(|corp| corp.just_in_time = false).await;
+    let platform = &fixture.platform;
     let admin = platform.admin().await;
     let user = platform.user(&admin, EMAIL).await;
     let client = platform.as_user(EMAIL).await;
     // its e-mail address does not matter
-    let claims = world.provider.claims("ada-at-corp", "someone.else@corp.test");
-    assert_failed(&world.sign_in(&claims).await, "no-account");
-    let answer = link(&world, &client, &claims).await.expect(303);
+    let claims = fixture.provider.claims("ada-at-corp", "someone.else@corp.test");
+    assert_failed(&fixture.sign_in(&claims).await, "no-account");
+    let answer = link(&fixture, &client, &claims).await.expect(303);
     assert_eq!(answer.header("location"), Some("/studio?tab=1"));
     assert_eq!(cookie(&answer, "__Host-atelier_session="), None, "the session stays as it is");
     assert_eq!(cookie(&answer, "__Host-atelier_sign_in="), Some("__Host-atelier_sign_in=".to_owned()));
     let linked = accounts(&client).await;
     assert_eq!(linked.len(), 1);
     assert_eq!((&linked[0]["provider"], &linked[0]["subject"]), (&json!("corp"), &json!("ada-at-corp")));
-    assert_eq!(linked[0]["issuer"], world.provider.url);
+    assert_eq!(linked[0]["issuer"], fixture.provider.url);
 
-    let answer = world.sign_in(&claims).await.expect(303);
-    let me = world.session(&answer).await.get("/v1/me").await.expect(200);
+    let answer = fixture.sign_in(&claims).await.expect(303);
+    let me = fixture.session(&answer).await.get("/v1/me").await.expect(200);
     assert_eq!(me.body["user"]["id"], user);
     // linking it again does not create a second account
-    let _ = link(&world, &client, &claims).await.expect(303);
+    let _ = link(&fixture, &client, &claims).await.expect(303);
     assert_eq!(accounts(&client).await.len(), 1);
     // both are in the audit log, as is the sign-in
     let log = admin.get("/v1/platform-audit").await.expect(200).body["items"].clone();
@@ -62,44 +62,44 @@ async fn a_user_links_an_account_and_signs_in_with_it() {
     assert_eq!(count("GET /v1/sign-in/{provider}/callback"), 3);
 
     // an account of another user
-    let other = link(&world, &admin, &claims).await;
+    let other = link(&fixture, &admin, &claims).await;
     assert_failed(&other, "account-taken");
     assert!(accounts(&admin).await.is_empty());
     let path = format!("/v1/me/linked-accounts/{}", linked[0]["id"].as_str().unwrap());
     admin.delete(&path).await.expect_problem(404, "not-found");
     let _ = client.delete(&path).await.expect(204);
     assert!(accounts(&client).await.is_empty());
-    assert_failed(&world.sign_in(&claims).await, "no-account");
+    assert_failed(&fixture.sign_in(&claims).await, "no-account");
     client.delete(&path).await.expect_problem(404, "not-found");
 }
 
 #[tokio::test]
 async fn a_link_belongs_to_the_session_that_began_it() {
-    let world = World::with(|corp| corp.just_in_time = false).await;
-    let platform = &world.platform;
+    let fixture = Fixture::with(|corp| corp.just_in_time = false).await;
+    let platform = &fixture.platform;
     let admin = platform.admin().await;
     let user = platform.user(&admin, EMAIL).await;
-    let claims = world.provider.claims("ada-at-corp", EMAIL);
+    let claims = fixture.provider.claims("ada-at-corp", EMAIL);
     let body = json!({ "provider": "corp", "return_to": "/studio?tab=1" });
 
     let client = platform.as_user(EMAIL).await;
     let answer = client.post("/v1/me/linked-accounts", body.clone()).await.expect(200);
     let _ = client.delete("/v1/sessions/current").await.expect(204);
-    let ended = world.finish(begun(&answer, answer.str("url")), &claims, |_, _| {}).await;
+    let ended = fixture.finish(begun(&answer, answer.str("url")), &claims, |_, _| {}).await;
     assert_failed(&ended, "unauthenticated");
 
     let client = platform.as_user(EMAIL).await;
     let answer = client.post("/v1/me/linked-accounts", body.clone()).await.expect(200);
     // without the cookie of the browser that began it
-    let without = world.finish(begun(&answer, answer.str("url")), &claims, |_, parameters| {
+    let without = fixture.finish(begun(&answer, answer.str("url")), &claims, |_, parameters| {
         parameters.remove("cookie");
     });
     without.await.expect_problem(401, "sign-in-failed");
     let answer = client.post("/v1/me/linked-accounts", body.clone()).await.expect(200);
     let _ = admin.patch(&format!("/v1/users/{user}"), "*", json!({ "disabled": true })).await.expect(200);
-    let disabled = world.finish(begun(&answer, answer.str("url")), &claims, |_, _| {}).await;
+    let disabled = fixture.finish(begun(&answer, answer.str("url")), &claims, |_, _| {}).await;
     assert_failed(&disabled, "user-disabled");
-    assert_failed(&world.sign_in(&claims).await, "email-taken");
+    assert_failed(&fixture.sign_in(&claims).await, "email-taken");
 
     for (body, pointer) in [
         (json!({ "provider": "other" }), "/provider"),
@@ -118,10 +118,10 @@ async fn a_link_belongs_to_the_session_that_began_it() {
 
 #[tokio::test]
 async fn the_last_way_to_sign_in_stays() {
-    let world = World::with(|_| {}).await;
-    let claims = world.provider.claims("ada", "ada@corp.test");
-    let answer = world.sign_in(&claims).await.expect(303);
-    let client = world.session(&answer).await;
+    let fixture = Fixture::with(|_| {}).await;
+    let claims = fixture.provider.claims("ada", "ada@corp.test");
+    let answer = fixture.sign_in(&claims).await.expect(303);
+    let client = fixture.session(&answer).await;
     let user = client.get("/v1/me").await.expect(200).body["user"]["id"].as_str().unwrap().to_owned();
     // the password of a user whom the sign-in has created is random
     let of = |accounts: Vec<Value>| format!("/v1/me/linked-accounts/{}", accounts[0]["id"].as_str().unwrap());
@@ -139,20 +139,20 @@ async fn the_last_way_to_sign_in_stays() {
     let _ = client.get(&passkey).await.expect(200);
 
     // a password that the user knows suffices
-    let admin = world.platform.admin().await;
+    let admin = fixture.platform.admin().await;
     let _ = admin.patch(&format!("/v1/users/{user}"), "*", json!({ "password": PASSWORD })).await.expect(200);
-    let client = world.platform.as_user("ada@corp.test").await;
+    let client = fixture.platform.as_user("ada@corp.test").await;
     let _ = client.delete(&passkey).await.expect(204);
 }
 
 #[tokio::test]
 async fn concurrent_removals_leave_one_way_to_sign_in() {
-    let world = World::with(|_| {}).await;
-    let answer = world.sign_in(&world.provider.claims("ada", "ada@corp.test")).await.expect(303);
-    let client = world.session(&answer).await;
+    let fixture = Fixture::with(|_| {}).await;
+    let answer = fixture.sign_in(&fixture.provider.claims("ada", "ada@corp.test")).await.expect(303);
+    let client = fixture.session(&answer).await;
     for n in 0..3 {
-        let claims = world.provider.claims(&format!("ada-{n}"), "ada@corp.test");
-        let _ = link(&world, &client, &claims).await.expect(303);
+        let claims = fixture.provider.claims(&format!("ada-{n}"), "ada@corp.test");
+        let _ = link(&fixture, &client, &claims).await.expect(303);
     }
     let removals = accounts(&client).await.into_iter().map(|account| {
         let (client, path) =
@@ -171,12 +171,12 @@ async fn concurrent_removals_leave_one_way_to_sign_in() {
 #[tokio::test]
 async fn a_removed_member_does_not_return_by_a_rule() {
     let tenant = TenantId::new();
-    let world = World::with(|corp| {
+    let fixture = Fixture::with(|corp| {
         corp.memberships =
             vec![MembershipRule { tenant, role: Role::Member, email_domain: None, claim: None }];
     })
     .await;
-    let platform = &world.platform;
+    let platform = &fixture.platform;
     let mut db = platform.db.admin().await;
     sqlx::query("insert into identity.tenants (id, name) values ($1, 'studio')")
         .bind(tenant.uuid())
@@ -187,10 +187,10 @@ async fn a_removed_member_does_not_return_by_a_rule() {
     let me = admin.get("/v1/me").await.expect(200);
     platform.member(&admin, &tenant.to_string(), me.body["user"]["id"].as_str().unwrap(), "owner").await;
     let owner = platform.as_user(ADMIN).await;
-    let claims = world.provider.claims("ada", "ada@corp.test");
+    let claims = fixture.provider.claims("ada", "ada@corp.test");
     let tenant_of = async || {
-        let answer = world.sign_in(&claims).await.expect(303);
-        let me = world.session(&answer).await.get("/v1/me").await.expect(200);
+        let answer = fixture.sign_in(&claims).await.expect(303);
+        let me = fixture.session(&answer).await.get("/v1/me").await.expect(200);
         (me.body["tenant_id"].clone(), me.body["user"]["id"].as_str().unwrap().to_owned())
     };
     let (of, user) = tenant_of().await;
@@ -211,9 +211,9 @@ async fn a_removed_member_does_not_return_by_a_rule() {
         let path = format!("/v1/tenants/{tenant}/invitations");
         let invitation = owner.post(&path, invitation).await.expect(201);
         assert_eq!(tenant_of().await.0, Value::Null);
-        let answer = world.sign_in(&claims).await.expect(303);
+        let answer = fixture.sign_in(&claims).await.expect(303);
         let accept = format!("/v1/me/invitations/{}/accept", invitation.str("id"));
-        let _ = world.session(&answer).await.post(&accept, Value::Null).await.expect(200);
+        let _ = fixture.session(&answer).await.post(&accept, Value::Null).await.expect(200);
         assert_eq!(tenant_of().await.0, tenant.to_string());
     }
     // an administrator adds the user again, too

@@ -141,7 +141,7 @@ pub(crate) struct Begun {
     cookie: String,
 }
 
-pub(crate) struct World {
+pub(crate) struct Fixture {
     pub(crate) platform: Platform,
     pub(crate) provider: Arc<Provider>,
 }
@@ -176,7 +176,7 @@ pub(crate) fn begun(answer: &Response, url: &str) -> Begun {
     }
 }
 
-impl World {
+impl Fixture {
     pub(crate) async fn with(change: impl FnOnce(&mut OidcProvider)) -> Self {
         Self::of(Special::default(), change).await
     }
@@ -264,7 +264,7 @@ pub(crate) fn assert_failed(response: &Response, slug: &str) {
 #[tokio::test]
 async fn a_person_signs_in_and_becomes_a_member_by_the_rules() {
     let (everyone, artists) = (TenantId::new(), TenantId::new());
-    let world = World::with(|corp| {
+    let fixture = Fixture::with(|corp| {
         let rule = |tenant, role, claim| MembershipRule { tenant, role, email_domain: None, claim };
         let group = ClaimRule { name: "groups".to_owned(), value: "artists".to_owned() };
         corp.memberships = vec![
@@ -274,7 +274,7 @@ async fn a_person_signs_in_and_becomes_a_member_by_the_rules() {
         ];
     })
     .await;
-    let mut db = world.platform.db.admin().await;
+    let mut db = fixture.platform.db.admin().await;
     for (tenant, name) in [(everyone, "everyone"), (artists, "artists")] {
         sqlx::query("insert into identity.tenants (id, name) values ($1, $2)")
             .bind(tenant.uuid())
@@ -283,17 +283,17 @@ async fn a_person_signs_in_and_becomes_a_member_by_the_rules() {
             .await
             .unwrap();
     }
-    let providers = world.platform.client.get("/v1/sign-in-providers").await.expect(200);
+    let providers = fixture.platform.client.get("/v1/sign-in-providers").await.expect(200);
     assert_eq!(
         providers.body["items"],
         json!([{ "id": "corp", "name": "Corp", "path": "/v1/sign-in/corp" }])
     );
 
-    let mut claims = world.provider.claims("ada", "ada@corp.test");
-    let answer = world.sign_in(&claims).await.expect(303);
+    let mut claims = fixture.provider.claims("ada", "ada@corp.test");
+    let answer = fixture.sign_in(&claims).await.expect(303);
     assert_eq!(answer.header("location"), Some("/studio?tab=1"));
     assert_eq!(cookie(&answer, "__Host-atelier_sign_in="), Some("__Host-atelier_sign_in=".to_owned()));
-    let me = world.session(&answer).await.get("/v1/me").await.expect(200);
+    let me = fixture.session(&answer).await.get("/v1/me").await.expect(200);
     assert_eq!(me.body["user"]["email"], "ada@corp.test");
     assert_eq!(me.body["user"]["display_name"], "Ada L.");
     assert_eq!(me.str("tenant_id"), everyone.to_string());
@@ -302,33 +302,33 @@ async fn a_person_signs_in_and_becomes_a_member_by_the_rules() {
     // the same person with another address, and in a group since
     claims["email"] = json!("ada@elsewhere.test");
     claims["groups"] = json!(["artists"]);
-    let answer = world.sign_in(&claims).await.expect(303);
-    let me = world.session(&answer).await.get("/v1/me").await.expect(200);
+    let answer = fixture.sign_in(&claims).await.expect(303);
+    let me = fixture.session(&answer).await.get("/v1/me").await.expect(200);
     assert_eq!((&me.body["user"]["id"], &me.body["user"]["email"]), (&id, &json!("ada@corp.test")));
     let roles: Vec<_> =
         me.body["memberships"].as_array().unwrap().iter().map(|m| m["role"].clone()).collect();
     assert_eq!(roles, ["viewer", "member"]);
     // the account has a random password, which is not kept
     let body = json!({ "email": "ada@corp.test", "password": PASSWORD });
-    world.platform.client.post("/v1/sessions", body).await.expect_problem(401, "wrong-credentials");
-    let admin = world.platform.admin().await;
+    fixture.platform.client.post("/v1/sessions", body).await.expect_problem(401, "wrong-credentials");
+    let admin = fixture.platform.admin().await;
     let disabled = format!("/v1/users/{}", id.as_str().unwrap());
     let _ = admin.patch(&disabled, "*", json!({ "disabled": true })).await.expect(200);
-    assert_failed(&world.sign_in(&claims).await, "user-disabled");
+    assert_failed(&fixture.sign_in(&claims).await, "user-disabled");
 }
 
 #[tokio::test]
 async fn an_address_alone_opens_no_account() {
-    let world = World::with(|_| {}).await;
+    let fixture = Fixture::with(|_| {}).await;
     // the administrator's e-mail address, verified or not
-    let mut claims = world.provider.claims("mallory", ADMIN);
-    assert_failed(&world.sign_in(&claims).await, "email-taken");
+    let mut claims = fixture.provider.claims("mallory", ADMIN);
+    assert_failed(&fixture.sign_in(&claims).await, "email-taken");
     claims["email_verified"] = json!(false);
-    assert_failed(&world.sign_in(&claims).await, "no-account");
+    assert_failed(&fixture.sign_in(&claims).await, "no-account");
     claims["email"] = json!("new@corp.test");
-    assert_failed(&world.sign_in(&claims).await, "no-account");
+    assert_failed(&fixture.sign_in(&claims).await, "no-account");
 
-    let linking = World::with(|corp| corp.link_verified_email = true).await;
+    let linking = Fixture::with(|corp| corp.link_verified_email = true).await;
     assert_failed(
         &linking
             .sign_in(&{
@@ -343,15 +343,15 @@ async fn an_address_alone_opens_no_account() {
     let me = linking.session(&answer).await.get("/v1/me").await.expect(200);
     assert_eq!((&me.body["user"]["email"], &me.body["user"]["admin"]), (&json!(ADMIN), &json!(true)));
 
-    let closed = World::with(|corp| corp.just_in_time = false).await;
+    let closed = Fixture::with(|corp| corp.just_in_time = false).await;
     let claims = closed.provider.claims("ada", "ada@corp.test");
     assert_failed(&closed.sign_in(&claims).await, "no-account");
 }
 
 #[tokio::test]
 async fn a_token_for_another_sign_in_is_refused() {
-    let world = World::with(|_| {}).await;
-    let claims = world.provider.claims("ada", "ada@corp.test");
+    let fixture = Fixture::with(|_| {}).await;
+    let claims = fixture.provider.claims("ada", "ada@corp.test");
     let stranger = Issuer::with_new_key().await;
     let past = claims["exp"].as_i64().unwrap() - 1000;
     type Change = Box<dyn FnOnce(&mut Value, &mut HashMap<&'static str, String>)>;
@@ -386,7 +386,7 @@ async fn a_token_for_another_sign_in_is_refused() {
         ),
     ];
     for (what, change) in attacks {
-        let answer = world.sign_in_with(&claims, change).await;
+        let answer = fixture.sign_in_with(&claims, change).await;
         assert_eq!(answer.header("location"), Some("/studio?tab=1&sign_in_error=sign-in-failed"), "{what}");
         assert_failed(&answer, "sign-in-failed");
     }
@@ -396,38 +396,38 @@ async fn a_token_for_another_sign_in_is_refused() {
         ("another browser", "cookie", None),
         ("a cookie of no sign-in", "cookie", Some("__Host-atelier_sign_in=x.y")),
     ] {
-        let answer = world.sign_in_with(&claims, |_, parameters| match value {
+        let answer = fixture.sign_in_with(&claims, |_, parameters| match value {
             Some(value) => drop(parameters.insert(name, value.to_owned())),
             None => drop(parameters.remove(name)),
         });
         let answer = answer.await.expect_problem(401, "sign-in-failed");
         assert_eq!(answer.header("set-cookie"), None, "{what}");
     }
-    let mut db = world.platform.db.admin().await;
+    let mut db = fixture.platform.db.admin().await;
     let users: i64 =
         sqlx::query_scalar("select count(*) from identity.users").fetch_one(&mut db).await.unwrap();
     assert_eq!(users, 1, "the administrator alone");
     // a code is redeemed once, also with the right cookie
-    let (begun, _) = begin(&world.platform.client, "/studio?tab=1").await;
+    let (begun, _) = begin(&fixture.platform.client, "/studio?tab=1").await;
     let mut claims = claims.clone();
     claims["nonce"] = json!(begun.nonce);
-    world.provider.codes.lock().unwrap().insert("code-3".to_owned(), (claims, begun.challenge));
+    fixture.provider.codes.lock().unwrap().insert("code-3".to_owned(), (claims, begun.challenge));
     let parameters =
         HashMap::from([("code", "code-3".to_owned()), ("state", begun.state), ("cookie", begun.cookie)]);
-    let _ = world.callback(&parameters).await.expect(303);
-    assert_failed(&world.callback(&parameters).await, "sign-in-failed");
+    let _ = fixture.callback(&parameters).await.expect(303);
+    assert_failed(&fixture.callback(&parameters).await, "sign-in-failed");
 }
 
 #[tokio::test]
 async fn a_browser_is_sent_to_paths_of_the_platform_only() {
-    let world = World::with(|_| {}).await;
+    let fixture = Fixture::with(|_| {}).await;
     for bad in ["//evil.test", "https://evil.test", "/%5Cevil.test", "evil"] {
         let path = format!("/v1/sign-in/corp?return_to={bad}");
-        world.platform.client.get(&path).await.expect_problem(422, "invalid-field");
+        fixture.platform.client.get(&path).await.expect_problem(422, "invalid-field");
     }
-    world.platform.client.get("/v1/sign-in/other").await.expect_problem(404, "not-found");
-    world.platform.client.get("/v1/sign-in/other/callback?state=x").await.expect_problem(404, "not-found");
-    let _ = world.platform.client.get("/v1/sign-in/corp").await.expect(302);
+    fixture.platform.client.get("/v1/sign-in/other").await.expect_problem(404, "not-found");
+    fixture.platform.client.get("/v1/sign-in/other/callback?state=x").await.expect_problem(404, "not-found");
+    let _ = fixture.platform.client.get("/v1/sign-in/corp").await.expect(302);
 }
 
 /// The program `oidc-provider` of npm, in the folder of TEST_OIDC_PROVIDER (`cargo xtask test` installs it).

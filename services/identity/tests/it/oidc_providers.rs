@@ -14,7 +14,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 use testkit::Response;
 
-use crate::oidc::{Special, World, assert_failed};
+use crate::oidc::{Fixture, Special, assert_failed};
 
 fn encoded(bytes: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
@@ -80,7 +80,7 @@ fn with_kid(mut jwk: Value, kid: &str) -> Value {
     jwk
 }
 
-impl World {
+impl Fixture {
     /// Signs in with a token of this header and key.
     async fn sign_in_signed(&self, key: &Key, header: &Value) -> Response {
         let claims = self.provider.claims("ada", "ada@corp.test");
@@ -107,7 +107,7 @@ async fn tokens_are_signed_with_any_common_algorithm() {
         with_kid(es384.jwk(), "es384"), with_kid(ed.jwk(), "ed"),
         { "kty": "EC", "crv": "P-521", "x": "AA", "y": "AA", "kid": "es512" },
     ]});
-    let world = World::of(Special { keys: Some(keys), ..Special::default() }, |_| {}).await;
+    let fixture = Fixture::of(Special { keys: Some(keys), ..Special::default() }, |_| {}).await;
     for (key, alg, kid, accepted) in [
         (&rsa, "RS256", "rsa", true),
         (&rsa, "RS384", "rsa", true),
@@ -125,7 +125,7 @@ async fn tokens_are_signed_with_any_common_algorithm() {
         (&rsa, "HS256", "rsa", false),
         (&rsa, "RS256", "unknown", false),
     ] {
-        let answer = world.sign_in_signed(key, &json!({ "alg": alg, "kid": kid })).await;
+        let answer = fixture.sign_in_signed(key, &json!({ "alg": alg, "kid": kid })).await;
         match accepted {
             true => assert_signed_in(&answer, &format!("{alg} {kid}")),
             false => assert_failed(&answer, "sign-in-failed"),
@@ -144,15 +144,15 @@ async fn a_token_need_not_name_its_key() {
         ("several keys without ids", json!([other.jwk(), one.jwk()])),
     ] {
         let keys = Some(json!({ "keys": keys }));
-        let world = World::of(Special { keys, ..Special::default() }, |_| {}).await;
-        assert_signed_in(&world.sign_in_signed(&one, &unnamed).await, what);
-        assert_failed(&world.sign_in_signed(&stranger, &unnamed).await, "sign-in-failed");
+        let fixture = Fixture::of(Special { keys, ..Special::default() }, |_| {}).await;
+        assert_signed_in(&fixture.sign_in_signed(&one, &unnamed).await, what);
+        assert_failed(&fixture.sign_in_signed(&stranger, &unnamed).await, "sign-in-failed");
     }
     // a key needs no id, even if the token names one
     let keys = Some(json!({ "keys": [one.jwk()] }));
-    let world = World::of(Special { keys, ..Special::default() }, |_| {}).await;
+    let fixture = Fixture::of(Special { keys, ..Special::default() }, |_| {}).await;
     assert_signed_in(
-        &world.sign_in_signed(&one, &json!({ "alg": "RS256", "kid": "x" })).await,
+        &fixture.sign_in_signed(&one, &json!({ "alg": "RS256", "kid": "x" })).await,
         "a key without id",
     );
 }
@@ -381,25 +381,25 @@ fn cases() -> Vec<Case> {
 async fn sign_in_third(first: usize) {
     let some = cases().into_iter().skip(first).step_by(3);
     for Case { provider, special, claims: more, configured, email } in some {
-        let world = World::of(special, configured).await;
-        let mut claims = world.provider.claims("ada", "ada@corp.test");
+        let fixture = Fixture::of(special, configured).await;
+        let mut claims = fixture.provider.claims("ada", "ada@corp.test");
         let more: Value =
-            serde_json::from_str(&more.to_string().replace("{url}", &world.provider.url)).unwrap();
+            serde_json::from_str(&more.to_string().replace("{url}", &fixture.provider.url)).unwrap();
         for (name, value) in more.as_object().unwrap() {
             match value {
                 Value::Null => drop(claims.as_object_mut().unwrap().remove(name)),
                 value => claims[name] = value.clone(),
             }
         }
-        let answer = world.sign_in(&claims).await;
+        let answer = fixture.sign_in(&claims).await;
         let Some(email) = email else {
             let failed = answer.header("location").unwrap();
             assert!(failed.starts_with("/studio?tab=1&sign_in_error="), "{provider}: {failed}");
-            world.platform.process.shutdown.begin();
+            fixture.platform.process.shutdown.begin();
             continue;
         };
         assert_signed_in(&answer, provider);
-        let client = world.session(&answer).await;
+        let client = fixture.session(&answer).await;
         let me = client.get("/v1/me").await.expect(200);
         assert_eq!(me.body["user"]["email"], email, "{provider}");
         // it is the account of this provider, and the last way to sign in
@@ -407,8 +407,8 @@ async fn sign_in_third(first: usize) {
         assert_eq!(accounts.body["items"][0]["provider"], "corp", "{provider}");
         let account = format!("/v1/me/linked-accounts/{}", accounts.body["items"][0]["id"].as_str().unwrap());
         client.delete(&account).await.expect_problem(409, "last-sign-in-method");
-        assert_signed_in(&world.sign_in(&claims).await, provider);
-        world.platform.process.shutdown.begin();
+        assert_signed_in(&fixture.sign_in(&claims).await, provider);
+        fixture.platform.process.shutdown.begin();
     }
 }
 
@@ -429,7 +429,7 @@ async fn people_of_other_providers_sign_in() {
 
 #[tokio::test]
 async fn clocks_of_providers_may_differ() {
-    let world = World::with(|_| {}).await;
+    let fixture = Fixture::with(|_| {}).await;
     for (what, claim, seconds, accepted) in [
         ("it is ahead", "nbf", 90, true),
         ("it is ahead", "iat", 90, true),
@@ -437,9 +437,9 @@ async fn clocks_of_providers_may_differ() {
         ("too far ahead", "nbf", 300, false),
         ("expired", "exp", -300, false),
     ] {
-        let mut claims = world.provider.claims("ada", "ada@corp.test");
+        let mut claims = fixture.provider.claims("ada", "ada@corp.test");
         claims[claim] = json!(claims["iat"].as_i64().unwrap() + seconds);
-        let answer = world.sign_in(&claims).await;
+        let answer = fixture.sign_in(&claims).await;
         match accepted {
             true => assert_signed_in(&answer, what),
             false => assert_failed(&answer, "sign-in-failed"),
@@ -458,22 +458,22 @@ async fn a_provider_that_cannot_work_is_refused_before_anybody_goes_there() {
         ),
         ("another issuer", json!({ "issuer": "https://evil.test" })),
     ] {
-        let world = World::of(Special { description, ..Special::default() }, |_| {}).await;
-        let answer = world.platform.client.get("/v1/sign-in/corp").await;
+        let fixture = Fixture::of(Special { description, ..Special::default() }, |_| {}).await;
+        let answer = fixture.platform.client.get("/v1/sign-in/corp").await;
         assert_eq!(answer.status, 503, "{what}");
         answer.expect_problem(503, "unavailable");
     }
     let description =
         json!({ "id_token_signing_alg_values_supported": ["none", "ES384"], "response_types_supported": [] });
-    let world = World::of(Special { description, ..Special::default() }, |_| {}).await;
-    let _ = world.platform.client.get("/v1/sign-in/corp").await.expect(302);
+    let fixture = Fixture::of(Special { description, ..Special::default() }, |_| {}).await;
+    let _ = fixture.platform.client.get("/v1/sign-in/corp").await.expect(302);
 }
 
 #[tokio::test]
 async fn the_service_does_not_start_with_a_provider_that_lets_anybody_in_as_anybody() {
-    let world = World::with(|_| {}).await;
+    let fixture = Fixture::with(|_| {}).await;
     let refused = |change: fn(&mut OidcProvider)| {
-        let mut config = world.platform.config().clone();
+        let mut config = fixture.platform.config().clone();
         change(&mut config.oidc_providers[0]);
         App::new(config, service::Process::default()).err().map(|error| error.to_string())
     };

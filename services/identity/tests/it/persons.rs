@@ -11,14 +11,14 @@ use testkit::{Client, eventually};
 use crate::platform::{ADMIN, PASSWORD, Platform};
 
 /// A tenant whose owner is an administrator.
-struct World {
+struct Fixture {
     platform: Platform,
     tenant: String,
     owner: Client,
     user: String,
 }
 
-impl World {
+impl Fixture {
     async fn new() -> Self {
         let platform = Platform::start().await;
         let admin = platform.admin().await;
@@ -86,8 +86,8 @@ const OF_KEYS: &[&str] = &[
 
 #[tokio::test]
 async fn no_key_changes_how_anybody_signs_in() {
-    let world = World::new().await;
-    let key = world.key().await;
+    let fixture = Fixture::new().await;
+    let key = fixture.key().await;
     let document = serde_json::to_value(atelier_identity::openapi()).unwrap();
     let mut refused = Vec::new();
     for (path, operations) in document["paths"].as_object().unwrap() {
@@ -99,7 +99,7 @@ async fn no_key_changes_how_anybody_signs_in() {
             if method == "get" || path.starts_with("/internal/") || public || OF_KEYS.contains(&id) {
                 continue;
             }
-            let path = path.replace("/v1/users/{id}", &format!("/v1/users/{}", world.user));
+            let path = path.replace("/v1/users/{id}", &format!("/v1/users/{}", fixture.user));
             let path = path.replace("{id}", "x");
             let answer = match method.as_str() {
                 "post" => key.post(&path, json!({})).await,
@@ -136,16 +136,16 @@ async fn no_key_changes_how_anybody_signs_in() {
         assert!(refused.iter().any(|id| id == expected), "{expected} in {refused:?}");
     }
     // the owner still signs in with the password alone
-    let _ = world.platform.sign_in(ADMIN).await;
+    let _ = fixture.platform.sign_in(ADMIN).await;
 }
 
 #[tokio::test]
 async fn no_key_makes_or_removes_an_owner() {
-    let world = World::new().await;
-    let members = format!("/v1/tenants/{}/members", world.tenant);
-    let invitations = format!("/v1/tenants/{}/invitations", world.tenant);
-    let ada = world.platform.user(&world.owner, "ada@x.test").await;
-    let key = world.key().await;
+    let fixture = Fixture::new().await;
+    let members = format!("/v1/tenants/{}/members", fixture.tenant);
+    let invitations = format!("/v1/tenants/{}/invitations", fixture.tenant);
+    let ada = fixture.platform.user(&fixture.owner, "ada@x.test").await;
+    let key = fixture.key().await;
     for (path, body) in [
         (&invitations, json!({ "email": "eve@x.test", "role": "owner" })),
         (&members, json!({ "user_id": ada, "role": "owner" })),
@@ -158,22 +158,22 @@ async fn no_key_makes_or_removes_an_owner() {
     key.patch(&of_ada, "*", owner.clone()).await.expect_problem(403, "person-required");
     let _ = key.patch(&of_ada, "*", json!({ "role": "viewer" })).await.expect(200);
     // the key of one owner does not remove another, nor its own
-    let _ = world.owner.patch(&of_ada, "*", owner).await.expect(200);
-    for user in [&ada, &world.user] {
+    let _ = fixture.owner.patch(&of_ada, "*", owner).await.expect(200);
+    for user in [&ada, &fixture.user] {
         let member = format!("{members}/{user}");
         key.patch(&member, "*", json!({ "role": "viewer" })).await.expect_problem(403, "person-required");
         key.delete(&member).await.expect_problem(403, "person-required");
     }
-    let _ = world.owner.delete(&of_ada).await.expect(204);
+    let _ = fixture.owner.delete(&of_ada).await.expect(204);
     // the key of an invited user does not make its user an owner either
     let invited = json!({ "email": "ada@x.test", "role": "owner" });
-    let invitation = world.owner.post(&invitations, invited).await.expect(201);
+    let invitation = fixture.owner.post(&invitations, invited).await.expect(201);
     let accept = format!("/v1/me/invitations/{}/accept", invitation.str("id"));
-    let elsewhere = world.platform.tenant(&world.owner, "elsewhere").await;
-    world.platform.member(&world.owner, &elsewhere, &ada, "member").await;
-    let person = world.platform.as_user("ada@x.test").await;
+    let elsewhere = fixture.platform.tenant(&fixture.owner, "elsewhere").await;
+    fixture.platform.member(&fixture.owner, &elsewhere, &ada, "member").await;
+    let person = fixture.platform.as_user("ada@x.test").await;
     let scoped = json!({ "name": "ada", "scopes": ["account:read", "account:write"] });
-    let key = world.keyed(&create(&person, scoped).await).await;
+    let key = fixture.keyed(&create(&person, scoped).await).await;
     key.post(&accept, Value::Null).await.expect_problem(403, "person-required");
     let decline = format!("/v1/me/invitations/{}/decline", invitation.str("id"));
     key.post(&decline, Value::Null).await.expect_problem(403, "person-required");
@@ -182,15 +182,15 @@ async fn no_key_makes_or_removes_an_owner() {
 
 #[tokio::test]
 async fn no_key_changes_what_a_person_has_offered() {
-    let world = World::new().await;
-    let members = format!("/v1/tenants/{}/members", world.tenant);
-    let invitations = format!("/v1/tenants/{}/invitations", world.tenant);
+    let fixture = Fixture::new().await;
+    let members = format!("/v1/tenants/{}/members", fixture.tenant);
+    let invitations = format!("/v1/tenants/{}/invitations", fixture.tenant);
     let invite = |email: &str, role: &str| json!({ "email": email, "role": role });
-    let ada = world.platform.user(&world.owner, "ada@x.test").await;
-    let to_ada = world.owner.post(&invitations, invite("ada@x.test", "owner")).await.expect(201);
-    let to_bob = world.owner.post(&invitations, invite("bob@x.test", "member")).await.expect(201);
-    let before = world.owner.get(&invitations).await.expect(200).body["items"].clone();
-    let key = world.key().await;
+    let ada = fixture.platform.user(&fixture.owner, "ada@x.test").await;
+    let to_ada = fixture.owner.post(&invitations, invite("ada@x.test", "owner")).await.expect(201);
+    let to_bob = fixture.owner.post(&invitations, invite("bob@x.test", "member")).await.expect(201);
+    let before = fixture.owner.get(&invitations).await.expect(200).body["items"].clone();
+    let key = fixture.key().await;
     // neither with a lower role, nor with the same, with which it would end with the key
     for (email, role) in [
         ("ada@x.test", "member"),
@@ -206,7 +206,7 @@ async fn no_key_changes_what_a_person_has_offered() {
     // nor by adding the member, which ends the invitation
     let member = json!({ "user_id": ada, "role": "viewer" });
     key.post(&members, member).await.expect_problem(403, "person-required");
-    assert_eq!(world.owner.get(&invitations).await.expect(200).body["items"], before);
+    assert_eq!(fixture.owner.get(&invitations).await.expect(200).body["items"], before);
 
     // keys can renew invitations that keys have sent, and revoke those for roles below owner, as they can remove members
     let to_eve = key.post(&invitations, invite("eve@x.test", "member")).await.expect(201);
@@ -215,19 +215,19 @@ async fn no_key_changes_what_a_person_has_offered() {
     for sent in [&to_bob, &to_eve] {
         let _ = key.delete(&format!("{invitations}/{}", sent.str("id"))).await.expect(204);
     }
-    let _ = world.owner.post(&invitations, invite("ada@x.test", "member")).await.expect(201);
+    let _ = fixture.owner.post(&invitations, invite("ada@x.test", "member")).await.expect(201);
     let _ = key.delete(&of_ada).await.expect(204);
 }
 
 #[tokio::test]
 async fn what_a_key_creates_has_its_limits() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     let end = in_seconds(3600);
     let scopes = json!(["api-keys:write", "members:write", "usage:read"]);
     let limited = json!({ "name": "ci", "scopes": scopes, "expires_at": end, "requests_per_second": 5 });
-    let parent = create(&world.owner, limited).await;
+    let parent = create(&fixture.owner, limited).await;
     assert_eq!(parent["created_by_key"], Value::Null);
-    let key = world.keyed(&parent).await;
+    let key = fixture.keyed(&parent).await;
     let new = |more: Value| {
         let mut body = json!({ "name": "child", "scopes": ["usage:read"] });
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -250,7 +250,7 @@ async fn what_a_key_creates_has_its_limits() {
     );
     let lesser = create(&key, lesser).await;
     assert_eq!(lesser["requests_per_second"], 1);
-    let grandchild = create(&world.keyed(&lesser).await, new(json!({}))).await;
+    let grandchild = create(&fixture.keyed(&lesser).await, new(json!({}))).await;
     assert_eq!(
         (&grandchild["expires_at"], &grandchild["requests_per_second"]),
         (&lesser["expires_at"], &json!(1))
@@ -258,14 +258,14 @@ async fn what_a_key_creates_has_its_limits() {
 
     // tokens tell the gateway that there is a limit, which it enforces
     let free = json!({ "name": "free", "scopes": scopes });
-    let free = create(&world.owner, free).await;
+    let free = create(&fixture.owner, free).await;
     for (key, limited) in [(&parent, true), (&child, true), (&grandchild, true), (&free, false)] {
-        assert_eq!(world.claims(key).await.limited, limited, "{key}");
+        assert_eq!(fixture.claims(key).await.limited, limited, "{key}");
     }
 
     // requests of a key count against the limits of the keys that created it, too
     let body = json!({ "credential": grandchild["secret"], "client_address": "203.0.113.7" });
-    let service = world.platform.client.service("gateway");
+    let service = fixture.platform.client.service("gateway");
     let granted = service.post("/internal/v1/token-exchanges", body).await.expect(200);
     assert_eq!(
         granted.body["creators"],
@@ -275,7 +275,7 @@ async fn what_a_key_creates_has_its_limits() {
         ])
     );
     // an invitation ends with the key too
-    let invitations = format!("/v1/tenants/{}/invitations", world.tenant);
+    let invitations = format!("/v1/tenants/{}/invitations", fixture.tenant);
     let invited =
         key.post(&invitations, json!({ "email": "ada@x.test", "role": "member" })).await.expect(201);
     assert_eq!(invited.body["expires_at"], json!(end));
@@ -283,41 +283,45 @@ async fn what_a_key_creates_has_its_limits() {
 
 #[tokio::test]
 async fn what_a_key_created_ends_with_it() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     let scopes = json!(["api-keys:write", "members:write", "account:read"]);
     let body = json!({ "name": "ci", "scopes": scopes });
-    let parent = create(&world.owner, body.clone()).await;
-    let key = world.keyed(&parent).await;
+    let parent = create(&fixture.owner, body.clone()).await;
+    let key = fixture.keyed(&parent).await;
     let child = create(&key, body.clone()).await;
-    let grandchild = create(&world.keyed(&child).await, body.clone()).await;
-    let other = create(&world.owner, body).await;
-    let invitations = format!("/v1/tenants/{}/invitations", world.tenant);
+    let grandchild = create(&fixture.keyed(&child).await, body.clone()).await;
+    let other = create(&fixture.owner, body).await;
+    let invitations = format!("/v1/tenants/{}/invitations", fixture.tenant);
     for email in ["ada@x.test", "bob@x.test"] {
         let _ = key.post(&invitations, json!({ "email": email, "role": "member" })).await.expect(201);
     }
     // a person has renewed it since
-    let _ =
-        world.owner.post(&invitations, json!({ "email": "bob@x.test", "role": "viewer" })).await.expect(201);
-    let (with_child, with_grandchild) = (world.keyed(&child).await, world.keyed(&grandchild).await);
+    let _ = fixture
+        .owner
+        .post(&invitations, json!({ "email": "bob@x.test", "role": "viewer" }))
+        .await
+        .expect(201);
+    let (with_child, with_grandchild) = (fixture.keyed(&child).await, fixture.keyed(&grandchild).await);
     let _ = with_grandchild.get("/v1/me").await.expect(200);
 
-    let _ = world.owner.delete(&format!("/v1/api-keys/{}", parent["id"].as_str().unwrap())).await.expect(204);
+    let _ =
+        fixture.owner.delete(&format!("/v1/api-keys/{}", parent["id"].as_str().unwrap())).await.expect(204);
     for client in [&key, &with_child, &with_grandchild] {
         eventually("the tokens are refused", async || {
             (client.get("/v1/me").await.status == 401).then_some(())
         })
         .await;
     }
-    let service = world.platform.client.service("gateway");
+    let service = fixture.platform.client.service("gateway");
     for ended in [&parent, &child, &grandchild] {
         let body = json!({ "credential": ended["secret"], "client_address": "203.0.113.7" });
         let answer = service.post("/internal/v1/token-exchanges", body).await;
         answer.expect_problem(401, "api-key-invalid");
     }
-    let keys = world.owner.get("/v1/api-keys").await.expect(200);
+    let keys = fixture.owner.get("/v1/api-keys").await.expect(200);
     assert_eq!(keys.body["items"].as_array().unwrap().len(), 1);
-    let _ = world.keyed(&other).await.get("/v1/me").await.expect(200);
-    let open = world.owner.get(&invitations).await.expect(200);
+    let _ = fixture.keyed(&other).await.get("/v1/me").await.expect(200);
+    let open = fixture.owner.get(&invitations).await.expect(200);
     let open: Vec<_> =
         open.body["items"].as_array().unwrap().iter().map(|one| one["email"].clone()).collect();
     assert_eq!(open, ["bob@x.test"]);
@@ -325,17 +329,17 @@ async fn what_a_key_created_ends_with_it() {
 
 #[tokio::test]
 async fn ways_to_sign_in_change_soon_after_a_sign_in_only() {
-    let world = crate::oidc::World::with(|_| {}).await;
-    let admin = world.platform.admin().await;
-    world.platform.user(&admin, "ada@x.test").await;
-    let ada = world.platform.as_user("ada@x.test").await;
-    let mut db = world.platform.db.admin().await;
+    let fixture = crate::oidc::Fixture::with(|_| {}).await;
+    let admin = fixture.platform.admin().await;
+    fixture.platform.user(&admin, "ada@x.test").await;
+    let ada = fixture.platform.as_user("ada@x.test").await;
+    let mut db = fixture.platform.db.admin().await;
     let older = "update identity.sessions set created_at = now() - interval '16 minutes'";
     sqlx::query(older).execute(&mut db).await.unwrap();
     let passkey = format!("/v1/me/passkeys/{}", PasskeyId::new());
     let account = format!("/v1/me/linked-accounts/{}", LinkedAccountId::new());
     let link = json!({ "provider": "corp" });
-    let fresh = world.platform.as_user("ada@x.test").await;
+    let fresh = fixture.platform.as_user("ada@x.test").await;
     for (client, is_recent) in [(&ada, false), (&fresh, true)] {
         for answer in [
             client.post("/v1/me/totp", Value::Null).await,

@@ -9,7 +9,7 @@ use crate::platform::{PASSWORD, Platform};
 const EMAIL: &str = "ada@x.test";
 
 /// A user with an authenticator app.
-struct World {
+struct Fixture {
     platform: Platform,
     admin: Client,
     user: String,
@@ -47,7 +47,7 @@ async fn sign_in(client: &Client, totp: Option<&str>) -> Response {
     client.post("/v1/sessions", body).await
 }
 
-impl World {
+impl Fixture {
     async fn new() -> Self {
         let platform = Platform::start().await;
         let admin = platform.admin().await;
@@ -75,20 +75,20 @@ impl World {
 
 #[tokio::test]
 async fn sign_in_requires_a_code_and_accepts_each_once() {
-    let world = World::new().await;
-    let missing = world.sign_in(None).await.expect_problem(401, "second-factor-required");
-    let now = code(&world.secret, 1);
-    let session = world.sign_in(Some(&now)).await.expect(200);
-    let replayed = world.sign_in(Some(&now)).await.expect_problem(401, "second-factor-required");
+    let fixture = Fixture::new().await;
+    let missing = fixture.sign_in(None).await.expect_problem(401, "second-factor-required");
+    let now = code(&fixture.secret, 1);
+    let session = fixture.sign_in(Some(&now)).await.expect(200);
+    let replayed = fixture.sign_in(Some(&now)).await.expect_problem(401, "second-factor-required");
     assert_ne!(missing.str("detail"), replayed.str("detail"));
     // nor an earlier one
-    world.sign_in(Some(&code(&world.secret, 0))).await.expect_problem(401, "second-factor-required");
+    fixture.sign_in(Some(&code(&fixture.secret, 0))).await.expect_problem(401, "second-factor-required");
     for bad in ["", "000000", "123", "aaaa-aaaa-aaaa-aaaa"] {
-        world.sign_in(Some(bad)).await.expect_problem(401, "second-factor-required");
+        fixture.sign_in(Some(bad)).await.expect_problem(401, "second-factor-required");
     }
-    let locked = world.sign_in(Some(&code(&world.secret, 1))).await;
+    let locked = fixture.sign_in(Some(&code(&fixture.secret, 1))).await;
     locked.expect_problem(429, "too-many-attempts");
-    let client = world.platform.client.token(session.str("access_token"));
+    let client = fixture.platform.client.token(session.str("access_token"));
     let read = client.get("/v1/me/totp").await.expect(200);
     assert_eq!((&read.body["enabled"], &read.body["recovery_codes_left"]), (&json!(true), &json!(10)));
     client.post("/v1/me/totp", Value::Null).await.expect_problem(409, "totp-enabled");
@@ -96,11 +96,11 @@ async fn sign_in_requires_a_code_and_accepts_each_once() {
 
 #[tokio::test]
 async fn concurrent_sign_ins_with_one_code_open_one_session() {
-    let world = World::new().await;
-    let now = code(&world.secret, 1);
+    let fixture = Fixture::new().await;
+    let now = code(&fixture.secret, 1);
     let all: Vec<_> = (0..4)
         .map(|_| {
-            let (client, now) = (world.platform.client.clone(), now.clone());
+            let (client, now) = (fixture.platform.client.clone(), now.clone());
             tokio::spawn(async move { sign_in(&client, Some(&now)).await.status })
         })
         .collect();
@@ -113,52 +113,52 @@ async fn concurrent_sign_ins_with_one_code_open_one_session() {
 
 #[tokio::test]
 async fn wrong_codes_are_throttled_as_wrong_passwords_are() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     // a wrong code was already sent when the second factor was set up
     for _ in 0..5 {
-        world.sign_in(Some("000000")).await.expect_problem(401, "second-factor-required");
+        fixture.sign_in(Some("000000")).await.expect_problem(401, "second-factor-required");
     }
-    let now = code(&world.secret, 1);
-    world.sign_in(Some(&now)).await.expect_problem(429, "too-many-attempts");
+    let now = code(&fixture.secret, 1);
+    fixture.sign_in(Some(&now)).await.expect_problem(429, "too-many-attempts");
 }
 
 #[tokio::test]
 async fn a_recovery_code_works_once() {
-    let world = World::new().await;
-    let code = world.recovery_codes[3].to_uppercase();
-    let session = world.sign_in(Some(&code)).await.expect(200);
-    world.sign_in(Some(&code)).await.expect_problem(401, "second-factor-required");
-    let client = world.platform.client.token(session.str("access_token"));
+    let fixture = Fixture::new().await;
+    let code = fixture.recovery_codes[3].to_uppercase();
+    let session = fixture.sign_in(Some(&code)).await.expect(200);
+    fixture.sign_in(Some(&code)).await.expect_problem(401, "second-factor-required");
+    let client = fixture.platform.client.token(session.str("access_token"));
     assert_eq!(client.get("/v1/me/totp").await.expect(200).body["recovery_codes_left"], 9);
-    let mut db = world.platform.db.admin().await;
+    let mut db = fixture.platform.db.admin().await;
     for table in ["totp_factors", "recovery_codes", "idempotency_keys"] {
         let rows = sqlx::AssertSqlSafe(format!(
             "select coalesce(string_agg(t::text, ' '), '') from identity.{table} t"
         ));
         let rows: String = sqlx::query_scalar(rows).fetch_one(&mut db).await.unwrap();
-        let secret: String = world.secret.iter().map(|byte| format!("{byte:02x}")).collect();
-        assert!(!rows.contains(&secret) && !rows.contains(&world.recovery_codes[0]), "{table}: {rows}");
+        let secret: String = fixture.secret.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert!(!rows.contains(&secret) && !rows.contains(&fixture.recovery_codes[0]), "{table}: {rows}");
     }
 }
 
 #[tokio::test]
 async fn the_factor_is_removed_with_a_code_or_by_an_administrator() {
-    let world = World::new().await;
-    let session = world.sign_in(Some(&world.recovery_codes[0])).await.expect(200);
-    let client = world.platform.client.token(session.str("access_token"));
+    let fixture = Fixture::new().await;
+    let session = fixture.sign_in(Some(&fixture.recovery_codes[0])).await.expect(200);
+    let client = fixture.platform.client.token(session.str("access_token"));
     client.post("/v1/me/totp/remove", json!({ "code": "000000" })).await.expect_problem(422, "invalid-field");
-    let _ = client.post("/v1/me/totp/remove", json!({ "code": world.recovery_codes[1] })).await.expect(204);
-    let _ = world.sign_in(None).await.expect(200);
+    let _ = client.post("/v1/me/totp/remove", json!({ "code": fixture.recovery_codes[1] })).await.expect(204);
+    let _ = fixture.sign_in(None).await.expect(200);
     client.post("/v1/me/totp/remove", json!({ "code": "000000" })).await.expect_problem(404, "not-found");
 
-    let world = World::new().await;
-    let path = format!("/v1/users/{}/totp", world.user);
-    let session = world.sign_in(Some(&world.recovery_codes[0])).await.expect(200);
-    let client = world.platform.client.token(session.str("access_token"));
+    let fixture = Fixture::new().await;
+    let path = format!("/v1/users/{}/totp", fixture.user);
+    let session = fixture.sign_in(Some(&fixture.recovery_codes[0])).await.expect(200);
+    let client = fixture.platform.client.token(session.str("access_token"));
     client.delete(&path).await.expect_problem(403, "forbidden");
-    let _ = world.admin.delete(&path).await.expect(204);
-    let _ = world.sign_in(None).await.expect(200);
-    world.admin.delete(&path).await.expect_problem(404, "not-found");
+    let _ = fixture.admin.delete(&path).await.expect(204);
+    let _ = fixture.sign_in(None).await.expect(200);
+    fixture.admin.delete(&path).await.expect_problem(404, "not-found");
 }
 
 #[tokio::test]

@@ -95,21 +95,23 @@ async fn loaded(args: &Args) -> Vec<f64> {
 /// A registered worker.
 struct Worker {
     http: Client,
-    door: String,
+    worker_url: String,
     token: String,
     session: i64,
 }
 
 impl Worker {
     async fn register(site: &Site, token: String) -> Self {
-        let mut worker = Self { http: site.http.clone(), door: site.door.clone(), token, session: 0 };
+        let mut worker =
+            Self { http: site.http.clone(), worker_url: site.worker_url.clone(), token, session: 0 };
         let session = worker.call("register", &json!({})).await;
         worker.session = session["session"].as_i64().unwrap();
         worker
     }
 
     async fn call(&self, path: &str, body: &Value) -> Value {
-        let request = self.http.post(format!("{}/worker/v1/{path}", self.door)).bearer_auth(&self.token);
+        let request =
+            self.http.post(format!("{}/worker/v1/{path}", self.worker_url)).bearer_auth(&self.token);
         let answer = request.json(body).send().await.unwrap().error_for_status().unwrap();
         answer.json().await.unwrap()
     }

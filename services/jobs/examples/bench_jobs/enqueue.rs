@@ -60,7 +60,7 @@ pub(crate) async fn run(args: Args) {
     let one_tenant = requests(&site, &args, 1, Senders::Members).await;
     let batch = requests(&site, &args, BATCH, Senders::Tenants).await;
     let alone = rabbit(&broker, &args).await;
-    let messages = door(&site, &broker, &args).await;
+    let messages = measure_messages(&site, &broker, &args).await;
     println!("{:>28} {:>10}", "", "per second");
     for (name, per_second) in [
         ("REST, one job a request", rest),
@@ -191,7 +191,7 @@ async fn rabbit(broker: &Broker, args: &Args) -> f64 {
 }
 
 /// Jobs per second by message: until the last one has its row.
-async fn door(site: &Site, broker: &Broker, args: &Args) -> f64 {
+async fn measure_messages(site: &Site, broker: &Broker, args: &Args) -> f64 {
     let member = site.member();
     let made = site.post(&member, "/v1/mq-credentials", &json!({ "name": "bench" })).await;
     let (user, secret) = (made["id"].as_str().unwrap(), made["secret"].as_str().unwrap());

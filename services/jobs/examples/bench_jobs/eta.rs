@@ -20,7 +20,7 @@ const BETWEEN: Millis = 20 * SECOND;
 pub(crate) struct Args {
     /// Pools, each with other jobs
     #[arg(long, default_value_t = 20)]
-    worlds: u64,
+    pools: u64,
     /// Jobs of each pool in the beginning
     #[arg(long, default_value_t = 400)]
     jobs: u64,
@@ -68,7 +68,7 @@ fn history(seed: u64) -> Arrivals {
     Arrivals::new(jobs, since, START)
 }
 
-fn world(args: &Args, seed: u64, arrivals: bool, truth: &mut Truth) {
+fn simulate(args: &Args, seed: u64, arrivals: bool, truth: &mut Truth) {
     let mut random = Random(seed);
     let mut pool: Pool = pool(WORKERS, Settings::default());
     for id in 0..args.jobs {
@@ -79,25 +79,25 @@ fn world(args: &Args, seed: u64, arrivals: bool, truth: &mut Truth) {
     let forecast = pool.forecast(START, 120 * MINUTE, args.draws, seed, &history);
     let mean = 28.0 * 1.2 * 1_000.0;
     let mut durations = Random(seed ^ 0xffff);
-    let mut world = Simulation::new(pool, START, |job: &Job| drawn(&mut durations, job.shape.run));
+    let mut simulation = Simulation::new(pool, START, |job: &Job| drawn(&mut durations, job.shape.run));
     let mut starts: BTreeMap<JobId, Millis> = BTreeMap::new();
     let (mut now, mut id) = (START, args.jobs);
     let mut arrival = if arrivals { START + 5 * SECOND } else { Millis::MAX };
     while now < START + 60 * MINUTE && starts.len() < args.jobs as usize {
         if now >= arrival {
             id += 1;
-            world.now = now;
-            world.apply(Event::Submitted(ask(&mut random, id, now)));
+            simulation.now = now;
+            simulation.apply(Event::Submitted(ask(&mut random, id, now)));
             arrival = now + random.below(BETWEEN);
         }
-        for step in world.step(now) {
+        for step in simulation.step(now) {
             if let Step::Decided(Decision::Start { job, .. }) = step
                 && job.0 < u128::from(args.jobs)
             {
                 starts.entry(job).or_insert(now);
             }
         }
-        now = world.next().map_or(arrival, |next| next.min(arrival)).max(now + 1);
+        now = simulation.next().map_or(arrival, |next| next.min(arrival)).max(now + 1);
     }
     for (job, Outlook { position, start, .. }) in forecast.jobs {
         let (Some(began), Some(start)) = (starts.get(&job), start) else { continue };
@@ -121,12 +121,12 @@ fn median(values: &mut [f64]) -> f64 {
 /// Coverage, median error of the forecast and of the baseline.
 fn measure(args: &Args, arrivals: bool) -> (f64, f64, f64) {
     let mut truth = Truth::default();
-    (1..=args.worlds).for_each(|seed| world(args, seed, arrivals, &mut truth));
+    (1..=args.pools).for_each(|seed| simulate(args, seed, arrivals, &mut truth));
     let coverage = truth.inside as f64 / truth.jobs.max(1) as f64;
     let (error, baseline) = (median(&mut truth.errors), median(&mut truth.baseline));
     println!(
         "{} jobs that waited for more than a minute, in {} pools of {WORKERS} units",
-        truth.jobs, args.worlds
+        truth.jobs, args.pools
     );
     println!("  start within p10 and p90 of {} courses: {:.1} %", args.draws, coverage * 100.0);
     println!(

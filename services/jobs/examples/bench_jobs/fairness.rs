@@ -51,7 +51,7 @@ fn add(used: &mut Used, tenant: usize, from: Millis, until: Millis) {
 }
 
 /// Jain's index of use by weight, and the greatest deviation of a tenant's use from its share.
-fn judge(used: &Used) -> (f64, f64) {
+fn ratios(used: &Used) -> (f64, f64) {
     let weights: f64 = WEIGHTS.iter().map(|weight| f64::from(*weight)).sum();
     let mut worst = (1.0f64, 0.0f64);
     for window in used {
@@ -85,26 +85,26 @@ fn atelier(windows: u64) -> (f64, f64) {
     for number in 0..8 * QUEUED {
         submit(&mut pool, (number % 8) as usize, START);
     }
-    let mut world = Simulation::new(pool, START, |job: &Job| drawn(&mut random, job.shape.run.p50));
+    let mut simulation = Simulation::new(pool, START, |job: &Job| drawn(&mut random, job.shape.run.p50));
     let mut used = vec![[0; 8]; windows as usize];
     let mut now = START;
     while now < START + WARM_UP + windows * WINDOW {
-        for step in world.step(now) {
+        for step in simulation.step(now) {
             if let Step::Decided(Decision::Start { job, .. }) = step {
-                let tenant = world.pool.job(job).map_or(0, |entry| entry.job.shape.tenant.0 as usize);
-                submit(&mut world.pool, tenant, now);
+                let tenant = simulation.pool.job(job).map_or(0, |entry| entry.job.shape.tenant.0 as usize);
+                submit(&mut simulation.pool, tenant, now);
             }
         }
-        let next = world.next().unwrap_or(now + 1).max(now + 1);
+        let next = simulation.next().unwrap_or(now + 1).max(now + 1);
         for tenant in 0..8 {
-            let held = u64::from(world.pool.held_by(TenantId(tenant as u128)));
+            let held = u64::from(simulation.pool.held_by(TenantId(tenant as u128)));
             for _ in 0..held {
                 add(&mut used, tenant, now - START, next - START);
             }
         }
         now = next;
     }
-    judge(&used)
+    ratios(&used)
 }
 
 /// A scheduler without memory: `held` by weight decides, or the order of arrival.
@@ -136,7 +136,7 @@ fn baseline(windows: u64, by_arrival: bool) -> (f64, f64) {
             held[tenant] -= 1;
         }
     }
-    judge(&used)
+    ratios(&used)
 }
 
 /// Milliseconds until a tenant with a guarantee of a quarter has it back.
@@ -155,31 +155,31 @@ fn reclaim(bursts: u64) -> (Vec<Millis>, usize) {
         shape.checkpoints = seconds == 600;
         pool.apply(Event::Submitted(job(ids, &Arc::new(shape), START)), START).expect("a new job");
     }
-    let mut world = Simulation::new(pool, START, |job: &Job| drawn(&mut random, job.shape.run.p50));
+    let mut simulation = Simulation::new(pool, START, |job: &Job| drawn(&mut random, job.shape.run.p50));
     let (mut times, mut preemptions) = (Vec::new(), 0);
     let (mut now, mut burst, mut since) = (START, 0, None);
     while burst < bursts {
         if now >= START + 4 * MINUTE * (burst + 1) {
             burst += 1;
-            world.now = now;
+            simulation.now = now;
             for _ in 0..guarantee {
                 ids += 1;
                 let asked = job(ids, &Arc::new(shape(100, estimate(60))), now);
-                world.apply(Event::Submitted(asked));
+                simulation.apply(Event::Submitted(asked));
             }
             since.get_or_insert(now);
         }
-        let decisions = world.step(now);
+        let decisions = simulation.step(now);
         preemptions +=
             decisions.iter().filter(|step| matches!(step, Step::Decided(Decision::Preempt { .. }))).count();
         if let Some(asked) = since
-            && world.pool.held_by(owner) >= guarantee
+            && simulation.pool.held_by(owner) >= guarantee
         {
             times.push(now - asked);
             since = None;
         }
         let soon = if since.is_some() { now + 100 } else { now + SECOND };
-        now = world.next().map_or(soon, |next| next.clamp(now + 1, soon));
+        now = simulation.next().map_or(soon, |next| next.clamp(now + 1, soon));
     }
     (times, preemptions)
 }
@@ -192,7 +192,7 @@ fn flood(jobs: u64) -> Vec<Millis> {
         pool.apply(Event::Submitted(job(id, &heavy, START)), START).expect("a new job");
     }
     let (mut random, mut arrivals) = (Random(5), Random(6));
-    let mut world = Simulation::new(pool, START, |job: &Job| drawn(&mut random, job.shape.run.p50));
+    let mut simulation = Simulation::new(pool, START, |job: &Job| drawn(&mut random, job.shape.run.p50));
     let mut waits = Vec::new();
     let mut id = 1_000_000;
     let mut now = START;
@@ -202,23 +202,23 @@ fn flood(jobs: u64) -> Vec<Millis> {
             // half of the units, by 20 tenants; the heavy one keeps the same number of waiting jobs
             id += 1;
             let light = Arc::new(shape(1 + arrivals.below(20), estimate(10)));
-            world.now = now;
-            world.apply(Event::Submitted(job(id, &light, now)));
+            simulation.now = now;
+            simulation.apply(Event::Submitted(job(id, &light, now)));
             arrival = now + arrivals.below(625);
         }
-        for step in world.step(now) {
+        for step in simulation.step(now) {
             if let Step::Decided(Decision::Start { job: started, .. }) = step
-                && let Some(entry) = world.pool.job(started)
+                && let Some(entry) = simulation.pool.job(started)
             {
                 if entry.job.shape.tenant == TenantId(0) {
                     id += 1;
-                    world.apply(Event::Submitted(job(id, &heavy, now)));
+                    simulation.apply(Event::Submitted(job(id, &heavy, now)));
                 } else {
                     waits.push(now - entry.job.submitted);
                 }
             }
         }
-        now = world.next().map_or(arrival, |next| next.min(arrival)).max(now + 1);
+        now = simulation.next().map_or(arrival, |next| next.min(arrival)).max(now + 1);
     }
     waits
 }

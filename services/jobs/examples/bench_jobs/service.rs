@@ -23,7 +23,7 @@ pub(crate) struct Site {
     /// Base URL of the API.
     pub(crate) base: String,
     /// Base URL of the listener for workers.
-    pub(crate) door: String,
+    pub(crate) worker_url: String,
     config: Config,
     process: Process,
 }
@@ -65,9 +65,10 @@ impl Site {
         let process = Process::default();
         let app = App::new(config.clone(), process.clone()).unwrap();
         app.start_workers();
-        let (base, door) = (testkit::serve(app.router()).await, testkit::serve(app.worker_router()).await);
+        let (base, worker_url) =
+            (testkit::serve(app.router()).await, testkit::serve(app.worker_router()).await);
         let http = Client::builder().timeout(Duration::from_secs(60)).build().unwrap();
-        Self { db, issuer, http, base, door, config, process }
+        Self { db, issuer, http, base, worker_url, config, process }
     }
 
     /// Starts it with a message broker; the listener that authorizes the broker's users is started first.

@@ -7,8 +7,8 @@ use sqlx::Connection as _;
 use testkit::eventually;
 
 use crate::{
+    fixture::{Fixture, pool, submit},
     fleet::Worker,
-    world::{World, pool, submit},
 };
 
 /// Copies a job as if it had been submitted every 10 seconds in the last nine minutes.
@@ -21,11 +21,11 @@ const COPY: &str = "
 
 #[tokio::test]
 async fn jobs_that_keep_coming_delay_what_is_expected() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let pool = pool(&world.admin(&service)).await;
-    let worker = Worker::start(&world, &service, &pool, "first").await;
-    let member = world.member(&service, TenantId::new());
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let pool = pool(&fixture.admin(&service)).await;
+    let worker = Worker::start(&fixture, &service, &pool, "first").await;
+    let member = fixture.member(&service, TenantId::new());
     submit(&member, json!({})).await;
     let _ = worker.work().await;
     let mut last = String::new();
@@ -38,10 +38,10 @@ async fn jobs_that_keep_coming_delay_what_is_expected() {
     };
     let before = expected().await;
 
-    let other = world.member(&service, TenantId::new());
+    let other = fixture.member(&service, TenantId::new());
     let ended: JobId = submit(&other, json!({})).await.str("id").parse().unwrap();
     let _ = other.post(&format!("/v1/jobs/{ended}/cancel"), json!({})).await.expect(202);
-    let mut conn = world.db.admin().await;
+    let mut conn = fixture.db.admin().await;
     let copied = sqlx::query(COPY).bind(ended).execute(&mut conn).await.unwrap().rows_affected();
     assert_eq!(copied, 54);
     conn.close().await.unwrap();

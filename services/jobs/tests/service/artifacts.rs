@@ -6,13 +6,13 @@ use sqlx::Connection as _;
 use testkit::{Client, eventually};
 
 use crate::{
+    fixture::{Fixture, Service, pool, submit},
     fleet::{Work, Worker, put, reaches},
-    world::{Service, World, pool, submit},
 };
 
 /// A worker that runs a tenant's job.
 struct Studio {
-    world: World,
+    fixture: Fixture,
     service: Service,
     tenant: TenantId,
     member: Client,
@@ -21,13 +21,13 @@ struct Studio {
 
 impl Studio {
     async fn new() -> Self {
-        let world = World::new().await;
-        let service = world.start().await;
-        let pool = pool(&world.admin(&service)).await;
+        let fixture = Fixture::new().await;
+        let service = fixture.start().await;
+        let pool = pool(&fixture.admin(&service)).await;
         let tenant = TenantId::new();
-        let member = world.member(&service, tenant);
-        let worker = Worker::start(&world, &service, &pool, "first").await;
-        Self { world, service, tenant, member, worker }
+        let member = fixture.member(&service, tenant);
+        let worker = Worker::start(&fixture, &service, &pool, "first").await;
+        Self { fixture, service, tenant, member, worker }
     }
 
     async fn work(&self) -> Work {
@@ -37,11 +37,11 @@ impl Studio {
 
     /// A member of the tenant, at the storage service.
     fn storages(&self) -> Client {
-        self.world.storage.token(&self.world.issuer.user(self.tenant, auth::Role::Member))
+        self.fixture.storage.token(&self.fixture.issuer.user(self.tenant, auth::Role::Member))
     }
 
     async fn count(&self, table: &str) -> i64 {
-        let mut conn = self.world.db.admin().await;
+        let mut conn = self.fixture.db.admin().await;
         let sql = sqlx::AssertSqlSafe(format!("select count(*) from jobs.{table}"));
         let count = sqlx::query_scalar(sql).fetch_one(&mut conn).await.unwrap();
         conn.close().await.unwrap();
@@ -49,7 +49,7 @@ impl Studio {
     }
 
     async fn execute(&self, sql: &'static str) {
-        let mut conn = self.world.db.admin().await;
+        let mut conn = self.fixture.db.admin().await;
         sqlx::query(sql).execute(&mut conn).await.unwrap();
         conn.close().await.unwrap();
     }
@@ -89,7 +89,7 @@ async fn results_are_uploaded_by_the_worker_and_downloaded_by_their_tenant() {
     // the bucket is the tenant's own
     let storages = studio.storages().get("/v1/storages").await.expect(200);
     assert_eq!(storages.body["items"][0]["name"], "job-outputs");
-    let stranger = studio.world.member(&studio.service, TenantId::new());
+    let stranger = studio.fixture.member(&studio.service, TenantId::new());
     stranger.get(&path).await.expect_problem(404, "not-found");
     stranger.get(&format!("/v1/jobs/{}/artifacts", work.job)).await.expect_problem(404, "not-found");
     studio.service.stop().await;
@@ -178,7 +178,7 @@ async fn a_tenant_may_delete_the_bucket_and_gets_another() {
 #[tokio::test]
 async fn a_worker_is_told_that_the_tenant_has_no_room() {
     let studio = Studio::new().await;
-    let admin = studio.world.storage.token(&studio.world.issuer.admin());
+    let admin = studio.fixture.storage.token(&studio.fixture.issuer.admin());
     let quota = format!("/v1/platform-storage-quotas/{}?reason=test", studio.tenant);
     let none = admin.header("if-match", "*").put(&quota, json!({ "storages": 0, "gib": null })).await;
     assert!(none.status < 300, "{}", none.text);

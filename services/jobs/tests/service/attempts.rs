@@ -6,13 +6,13 @@ use sqlx::Connection as _;
 use testkit::{Client, eventually};
 
 use crate::{
+    fixture::{Fixture, Service, pool, submit},
     fleet::{Work, Worker, reaches},
-    world::{Service, World, pool, submit},
 };
 
 /// A service with a pool of one worker, and a member of a tenant.
 pub(crate) struct Floor {
-    pub(crate) world: World,
+    pub(crate) fixture: Fixture,
     pub(crate) service: Service,
     pool: String,
     pub(crate) member: Client,
@@ -21,22 +21,22 @@ pub(crate) struct Floor {
 
 impl Floor {
     pub(crate) async fn new() -> Self {
-        let mut world = World::new().await;
-        world.config.scheduler.retry_ms = 1;
-        Self::of(world).await
+        let mut fixture = Fixture::new().await;
+        fixture.config.scheduler.retry_ms = 1;
+        Self::of(fixture).await
     }
 
-    pub(crate) async fn of(world: World) -> Self {
-        let service = world.start().await;
-        let pool = pool(&world.admin(&service)).await;
-        let member = world.member(&service, TenantId::new());
-        let worker = Worker::start(&world, &service, &pool, "first").await;
-        Self { world, service, pool, member, worker }
+    pub(crate) async fn of(fixture: Fixture) -> Self {
+        let service = fixture.start().await;
+        let pool = pool(&fixture.admin(&service)).await;
+        let member = fixture.member(&service, TenantId::new());
+        let worker = Worker::start(&fixture, &service, &pool, "first").await;
+        Self { fixture, service, pool, member, worker }
     }
 
     /// Number of successful attempts of a job.
     async fn counted(&self, job: &str) -> i64 {
-        let mut conn = self.world.db.admin().await;
+        let mut conn = self.fixture.db.admin().await;
         let count = "select count(*) from jobs.attempts where job_id = $1 and state = 'succeeded'";
         let id: ids::JobId = job.parse().unwrap();
         let count = sqlx::query_scalar(count).bind(id).fetch_one(&mut conn).await.unwrap();
@@ -129,11 +129,11 @@ async fn a_cancelled_job_stops_and_its_late_results_do_not_count() {
 
 #[tokio::test]
 async fn a_silent_worker_is_lost_and_what_it_still_reports_does_not_count() {
-    let mut world = World::new().await;
-    world.config.scheduler.retry_ms = 1;
-    world.config.scheduler.silent_ms = 400;
-    world.config.scheduler.lost_ms = 800;
-    let mut floor = Floor::of(world).await;
+    let mut fixture = Fixture::new().await;
+    fixture.config.scheduler.retry_ms = 1;
+    fixture.config.scheduler.silent_ms = 400;
+    fixture.config.scheduler.lost_ms = 800;
+    let mut floor = Floor::of(fixture).await;
     let job = submit(&floor.member, json!({})).await.str("id").to_owned();
     let lost = floor.worker.work().await;
     let _ = floor.worker.progress(&lost, 3).await.expect(200);
@@ -143,7 +143,7 @@ async fn a_silent_worker_is_lost_and_what_it_still_reports_does_not_count() {
     floor.worker.complete(&lost).await.expect_problem(409, "attempt-not-yours");
     floor.worker.poll(Some(&lost), 0).await.expect_problem(409, "attempt-not-yours");
     // another one takes over
-    let second = Worker::start(&floor.world, &floor.service, &floor.pool, "second").await;
+    let second = Worker::start(&floor.fixture, &floor.service, &floor.pool, "second").await;
     let work = second.work().await;
     assert_eq!((work.job.as_str(), work.attempt), (job.as_str(), 2));
     floor.worker.register().await;
@@ -174,13 +174,18 @@ async fn a_process_that_registers_again_has_lost_its_attempt() {
 #[tokio::test]
 async fn workers_prove_themselves_and_administrators_remove_idle_ones() {
     let floor = Floor::new().await;
-    let bad = floor.service.door.token("awt_unknown");
+    let bad = floor.service.worker_api.token("awt_unknown");
     bad.post("/worker/v1/register", json!({})).await.expect_problem(401, "unauthenticated");
-    floor.service.door.post("/worker/v1/register", json!({})).await.expect_problem(401, "unauthenticated");
+    floor
+        .service
+        .worker_api
+        .post("/worker/v1/register", json!({}))
+        .await
+        .expect_problem(401, "unauthenticated");
     floor.service.client.post("/worker/v1/register", json!({})).await.expect_problem(404, "no-such-route");
-    floor.service.door.get("/v1/jobs").await.expect_problem(404, "no-such-route");
+    floor.service.worker_api.get("/v1/jobs").await.expect_problem(404, "no-such-route");
 
-    let admin = floor.world.admin(&floor.service);
+    let admin = floor.fixture.admin(&floor.service);
     let workers = format!("/v1/platform-pools/{}/workers", floor.pool);
     let path = format!("{workers}/{}", floor.worker.id);
     assert_eq!(admin.get(&path).await.expect(200).str("state"), "ready");
@@ -229,7 +234,7 @@ async fn a_waiting_job_explains_itself() {
         (&behind["code"], &behind["position"], &behind["ahead_of_own"]),
         (&json!("behind_own"), &json!(2), &json!(1))
     );
-    let stranger = floor.world.member(&floor.service, TenantId::new());
+    let stranger = floor.fixture.member(&floor.service, TenantId::new());
     let foreign = stranger.get(&format!("/v1/jobs/{third}/explanation")).await;
     foreign.expect_problem(404, "not-found");
     let _ = floor.worker.complete(&work).await.expect(200);
@@ -271,7 +276,7 @@ async fn priorities_order_the_jobs_of_a_tenant() {
 #[tokio::test]
 async fn another_replica_goes_on_when_the_leader_is_gone() {
     let floor = Floor::new().await;
-    let second = floor.world.start().await;
+    let second = floor.fixture.start().await;
     submit(&floor.member, json!({})).await;
     let work = floor.worker.work().await;
     let waiting = submit(&floor.member, json!({})).await.str("id").to_owned();
@@ -281,7 +286,7 @@ async fn another_replica_goes_on_when_the_leader_is_gone() {
     assert_eq!(worker.complete(&work).await.expect(200).str("state"), "succeeded");
     let next = worker.work().await;
     assert_eq!((next.job.as_str(), next.attempt), (waiting.as_str(), 1));
-    let mut conn = floor.world.db.admin().await;
+    let mut conn = floor.fixture.db.admin().await;
     eventually("both jobs have had one attempt", async || {
         let count: i64 =
             sqlx::query_scalar("select count(*) from jobs.attempts").fetch_one(&mut conn).await.unwrap();
@@ -296,7 +301,7 @@ async fn preempted(floor: &Floor) -> (String, String, Work) {
     let background = submit(&floor.member, json!({ "level": "background" })).await.str("id").to_owned();
     let work = floor.worker.work().await;
     let _ = floor.worker.progress(&work, 1).await.expect(200);
-    let other = floor.world.member(&floor.service, TenantId::new());
+    let other = floor.fixture.member(&floor.service, TenantId::new());
     let urgent = submit(&other, json!({ "level": "urgent" })).await.str("id").to_owned();
     assert_eq!(floor.worker.stop(&work).await, "preempted");
     assert!(floor.worker.progress(&work, 2).await.expect(200).body["leave_by"].is_string());
@@ -320,10 +325,10 @@ async fn a_background_job_leaves_for_an_urgent_one_and_is_tried_again() {
 
 #[tokio::test]
 async fn a_worker_whose_job_does_not_leave_is_lost() {
-    let mut world = World::new().await;
-    world.config.scheduler.retry_ms = 1;
-    world.config.scheduler.leave_ms = 300;
-    let mut floor = Floor::of(world).await;
+    let mut fixture = Fixture::new().await;
+    fixture.config.scheduler.retry_ms = 1;
+    fixture.config.scheduler.leave_ms = 300;
+    let mut floor = Floor::of(fixture).await;
     let (background, urgent, work) = preempted(&floor).await;
     let read = reaches(&floor.member, &background, "queued").await;
     assert_eq!(read.body["reason"], "worker_lost");
@@ -335,13 +340,13 @@ async fn a_worker_whose_job_does_not_leave_is_lost() {
 
 #[tokio::test]
 async fn a_process_that_ends_leaves_no_job_behind_and_gets_none() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let admin = world.admin(&service);
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let admin = fixture.admin(&service);
     let pool = pool(&admin).await;
-    let member = world.member(&service, TenantId::new());
+    let member = fixture.member(&service, TenantId::new());
     let job = submit(&member, json!({})).await.str("id").to_owned();
-    let mut first = Worker::start(&world, &service, &pool, "first").await;
+    let mut first = Worker::start(&fixture, &service, &pool, "first").await;
     let work = first.work().await;
     let _ = first.unregister().await.expect(200);
     let waits = reaches(&member, &job, "queued").await;
@@ -354,7 +359,7 @@ async fn a_process_that_ends_leaves_no_job_behind_and_gets_none() {
         let _ = refused.expect_problem(409, "attempt-not-yours");
     }
     // another worker gets it, and the next process of the first one works again
-    let second = Worker::start(&world, &service, &pool, "second").await;
+    let second = Worker::start(&fixture, &service, &pool, "second").await;
     let again = second.work().await;
     assert_eq!((again.job, again.attempt), (job, 2));
     first.register().await;

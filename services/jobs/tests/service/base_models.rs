@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 use testkit::{Client, eventually};
 
 use crate::{
+    fixture::{Fixture, Service, fox, pool, submit},
     fleet::{Worker, any_work, reaches},
     fleets::{Site, items, patch, workers},
-    world::{Service, World, fox, pool, submit},
 };
 
 /// A registered worker that has these models.
-async fn worker(world: &World, service: &Service, pool: &str, name: &str, models: Value) -> Worker {
-    let mut worker = Worker::create(world, service, pool, name).await;
+async fn worker(fixture: &Fixture, service: &Service, pool: &str, name: &str, models: Value) -> Worker {
+    let mut worker = Worker::create(fixture, service, pool, name).await;
     worker.register_with(models).await;
     worker
 }
@@ -49,19 +49,19 @@ fn named(name: &str) -> Value {
 
 #[tokio::test]
 async fn what_workers_have_is_listed_to_those_who_may_use_it() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let (admin, tenant) = (world.admin(&service), TenantId::new());
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let (admin, tenant) = (fixture.admin(&service), TenantId::new());
     let (shared, own) = (pool(&admin).await, dedicated(&admin, tenant).await);
-    let (member, other) = (world.member(&service, tenant), world.member(&service, TenantId::new()));
+    let (member, other) = (fixture.member(&service, tenant), fixture.member(&service, TenantId::new()));
     let both = json!({ "checkpoints": ["photo", "anime"], "base_models": ["sd15"] });
-    let first = worker(&world, &service, &shared, "first", both.clone()).await;
+    let first = worker(&fixture, &service, &shared, "first", both.clone()).await;
     let second =
-        worker(&world, &service, &shared, "second", json!({ "checkpoints": ["anime"], "base_models": [] }))
+        worker(&fixture, &service, &shared, "second", json!({ "checkpoints": ["anime"], "base_models": [] }))
             .await;
     // a worker of a release that does not report models
-    let _silent = worker(&world, &service, &shared, "silent", json!({})).await;
-    let _own = worker(&world, &service, &own, "own", json!({ "checkpoints": ["secret"] })).await;
+    let _silent = worker(&fixture, &service, &shared, "silent", json!({})).await;
+    let _own = worker(&fixture, &service, &own, "own", json!({ "checkpoints": ["secret"] })).await;
     let of_shared = [
         item("generation", "base_model", "sd15", 1),
         item("generation", "checkpoint", "anime", 2),
@@ -89,7 +89,7 @@ async fn what_workers_have_is_listed_to_those_who_may_use_it() {
     // a repeated report changes nothing, and neither does one of another session
     let changes = async || {
         let count = sqlx::query_scalar("select count(*) from jobs.pool_changes");
-        let count: i64 = count.fetch_one(&mut world.db.admin().await).await.unwrap();
+        let count: i64 = count.fetch_one(&mut fixture.db.admin().await).await.unwrap();
         count
     };
     let before = changes().await;
@@ -121,20 +121,21 @@ async fn what_workers_have_is_listed_to_those_who_may_use_it() {
 
 #[tokio::test]
 async fn a_job_that_names_what_no_pool_has_is_refused() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let (admin, tenant) = (world.admin(&service), TenantId::new());
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let (admin, tenant) = (fixture.admin(&service), TenantId::new());
     let shared = pool(&admin).await;
-    let member = world.member(&service, tenant);
+    let member = fixture.member(&service, tenant);
     // no worker has reported yet
     let early = submit(&member, with_model("flux")).await.str("id").to_owned();
     let _ = member.post(&format!("/v1/jobs/{early}/cancel"), Value::Null).await.expect(202);
 
     let own = dedicated(&admin, tenant).await;
     let has = json!({ "checkpoints": ["anime", "XL base_1.0"], "base_models": ["sd15"] });
-    let _shared = worker(&world, &service, &shared, "shared", has).await;
+    let _shared = worker(&fixture, &service, &shared, "shared", has).await;
     let _own =
-        worker(&world, &service, &own, "own", json!({ "checkpoints": ["secret"], "base_models": [] })).await;
+        worker(&fixture, &service, &own, "own", json!({ "checkpoints": ["secret"], "base_models": [] }))
+            .await;
     let refused = member.post("/v1/jobs", named("flux")).await.expect_problem(422, "model-missing");
     assert_eq!(refused.body["errors"][0]["pointer"], "/parameters/model");
     assert_eq!(refused.body["models"], json!(["XL base_1.0", "anime", "secret"]));
@@ -148,7 +149,7 @@ async fn a_job_that_names_what_no_pool_has_is_refused() {
     let batch = member.post("/v1/job-batches", batch).await.expect(202).body["items"].clone();
     assert_eq!(batch[0]["problem"]["type"].as_str().unwrap().rsplit('/').next(), Some("model-missing"));
     assert!(batch[1]["job"].is_object() && batch[2]["job"].is_object(), "{batch}");
-    let other = world.member(&service, TenantId::new());
+    let other = fixture.member(&service, TenantId::new());
     let refused = other.post("/v1/jobs", named("secret")).await.expect_problem(422, "model-missing");
     assert_eq!(refused.body["models"], json!(["XL base_1.0", "anime"]), "that of others looks missing");
 
@@ -157,7 +158,7 @@ async fn a_job_that_names_what_no_pool_has_is_refused() {
         let job = member.post("/v1/jobs", body).await.expect(202).str("id").to_owned();
         let pool = sqlx::query_scalar("select pool_id from jobs.jobs where id = $1");
         let id: ids::JobId = job.parse().unwrap();
-        let pool: uuid::Uuid = pool.bind(id.uuid()).fetch_one(&mut world.db.admin().await).await.unwrap();
+        let pool: uuid::Uuid = pool.bind(id.uuid()).fetch_one(&mut fixture.db.admin().await).await.unwrap();
         ids::PoolId::from_uuid(pool).to_string()
     };
     assert_eq!(pool_of(named("XL base_1.0")).await, shared);
@@ -175,7 +176,7 @@ async fn a_job_that_names_what_no_pool_has_is_refused() {
     assert_eq!(pool_of(training).await, shared);
 
     // the models of a worker that does not report them are unknown
-    let _silent = worker(&world, &service, &own, "silent", json!({})).await;
+    let _silent = worker(&fixture, &service, &own, "silent", json!({})).await;
     assert_eq!(pool_of(named("flux")).await, own);
     service.stop().await;
 }
@@ -185,12 +186,12 @@ async fn a_job_that_names_what_no_pool_has_is_refused() {
 async fn names_that_look_the_same_are_the_same() {
     const COMPOSED: &str = "mod\u{e8}le \u{30ac}";
     const DECOMPOSED: &str = "mode\u{300}le \u{30ab}\u{3099}";
-    let world = World::new().await;
-    let service = world.start().await;
-    let pool = pool(&world.admin(&service)).await;
-    let member = world.member(&service, TenantId::new());
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let pool = pool(&fixture.admin(&service)).await;
+    let member = fixture.member(&service, TenantId::new());
     let has = json!({ "checkpoints": [DECOMPOSED, COMPOSED], "base_models": ["No Label"] });
-    let worker = worker(&world, &service, &pool, "first", has).await;
+    let worker = worker(&fixture, &service, &pool, "first", has).await;
     assert_eq!(listed(&member, "").await, [item("generation", "checkpoint", COMPOSED, 1)]);
     let mut models = Vec::new();
     for name in [COMPOSED, DECOMPOSED] {
@@ -203,7 +204,7 @@ async fn names_that_look_the_same_are_the_same() {
         let _ = worker.complete(&work).await.expect(200);
         let loaded: Option<uuid::Uuid> = sqlx::query_scalar("select model from jobs.jobs where id = $1")
             .bind(job.str("id").parse::<ids::JobId>().unwrap().uuid())
-            .fetch_one(&mut world.db.admin().await)
+            .fetch_one(&mut fixture.db.admin().await)
             .await
             .unwrap();
         models.push(loaded);
@@ -216,15 +217,15 @@ async fn names_that_look_the_same_are_the_same() {
 
 #[tokio::test]
 async fn a_job_starts_on_workers_that_have_what_it_names() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let pool = pool(&world.admin(&service)).await;
-    let member = world.member(&service, TenantId::new());
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let pool = pool(&fixture.admin(&service)).await;
+    let member = fixture.member(&service, TenantId::new());
     let anime =
-        worker(&world, &service, &pool, "anime", json!({ "checkpoints": ["anime"], "base_models": [] }))
+        worker(&fixture, &service, &pool, "anime", json!({ "checkpoints": ["anime"], "base_models": [] }))
             .await;
     let photo =
-        worker(&world, &service, &pool, "photo", json!({ "checkpoints": ["photo"], "base_models": [] }))
+        worker(&fixture, &service, &pool, "photo", json!({ "checkpoints": ["photo"], "base_models": [] }))
             .await;
     let mut taken = Vec::new();
     for _ in 0..3 {
@@ -280,10 +281,10 @@ async fn a_job_starts_on_workers_that_have_what_it_names() {
 #[tokio::test]
 async fn a_pool_without_workers_lacks_what_its_image_is_known_to_lack() {
     let site = Site::new().await;
-    let service = site.world.start().await;
-    let admin = site.world.admin(&service);
+    let service = site.fixture.start().await;
+    let admin = site.fixture.admin(&service);
     let pool = site.pool_with(&admin, workers(0, 1)).await;
-    let member = site.world.member(&service, TenantId::new());
+    let member = site.fixture.member(&service, TenantId::new());
     // no worker of the image has reported: one is ordered for the job
     let unknown = submit(&member, with_model("flux")).await.str("id").to_owned();
     let instance = site.gpu.have(1).await.remove(0);

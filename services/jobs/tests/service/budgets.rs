@@ -8,17 +8,17 @@ use sqlx::Connection as _;
 use testkit::{Client, eventually};
 
 use crate::{
+    fixture::{Fixture, pool, submit},
     fleet::{Worker, reaches},
     gpu::Gpu,
-    world::{World, pool, submit},
 };
 
-async fn world() -> (World, Gpu) {
-    let (mut world, gpu) = (World::new().await, Gpu::start().await);
+async fn fixture() -> (Fixture, Gpu) {
+    let (mut fixture, gpu) = (Fixture::new().await, Gpu::start().await);
     let endpoint = json!({ "url": gpu.url, "token": testkit::service_token("jobs") });
     let fleet = json!({ "gpu": endpoint, "jobs_url": "http://127.0.0.1:1" });
-    world.config.fleet = Some(serde_json::from_value(fleet).unwrap());
-    (world, gpu)
+    fixture.config.fleet = Some(serde_json::from_value(fleet).unwrap());
+    (fixture, gpu)
 }
 
 async fn waits_because(member: &Client, job: &str, reason: Value) {
@@ -31,12 +31,12 @@ async fn waits_because(member: &Client, job: &str, reason: Value) {
 
 #[tokio::test]
 async fn jobs_of_a_tenant_that_has_spent_its_budget_wait_until_there_is_more() {
-    let (world, gpu) = world().await;
-    let service = world.start().await;
-    let pool = pool(&world.admin(&service)).await;
-    let worker = Worker::start(&world, &service, &pool, "one").await;
+    let (fixture, gpu) = fixture().await;
+    let service = fixture.start().await;
+    let pool = pool(&fixture.admin(&service)).await;
+    let worker = Worker::start(&fixture, &service, &pool, "one").await;
     let tenant = TenantId::new();
-    let (member, other) = (world.member(&service, tenant), world.member(&service, TenantId::new()));
+    let (member, other) = (fixture.member(&service, tenant), fixture.member(&service, TenantId::new()));
     let first = submit(&member, json!({})).await.str("id").to_owned();
     let work = worker.work().await;
     let _ = worker.progress(&work, 3).await.expect(200);
@@ -59,9 +59,9 @@ async fn jobs_of_a_tenant_that_has_spent_its_budget_wait_until_there_is_more() {
         let _ = worker.complete(&work).await.expect(200);
     }
     service.stop().await;
-    let service = world.start().await;
-    let (worker, member) = (worker.through(&service), world.member(&service, tenant));
-    let other = world.member(&service, TenantId::new());
+    let service = fixture.start().await;
+    let (worker, member) = (worker.through(&service), fixture.member(&service, tenant));
+    let other = fixture.member(&service, TenantId::new());
     let theirs = submit(&other, json!({})).await.str("id").to_owned();
     let work = worker.work().await;
     assert_eq!(work.job, theirs);
@@ -80,12 +80,12 @@ async fn jobs_of_a_tenant_that_has_spent_its_budget_wait_until_there_is_more() {
 
 #[tokio::test]
 async fn while_it_is_not_known_what_a_tenant_may_spend_what_runs_goes_on() {
-    let (world, gpu) = world().await;
-    let service = world.start().await;
-    let pool = pool(&world.admin(&service)).await;
-    let worker = Worker::start(&world, &service, &pool, "one").await;
+    let (fixture, gpu) = fixture().await;
+    let service = fixture.start().await;
+    let pool = pool(&fixture.admin(&service)).await;
+    let worker = Worker::start(&fixture, &service, &pool, "one").await;
     let tenant = TenantId::new();
-    let member = world.member(&service, tenant);
+    let member = fixture.member(&service, tenant);
     let first = submit(&member, json!({})).await.str("id").to_owned();
     let work = worker.work().await;
     let second = submit(&member, json!({})).await.str("id").to_owned();
@@ -101,12 +101,12 @@ async fn while_it_is_not_known_what_a_tenant_may_spend_what_runs_goes_on() {
 
 #[tokio::test]
 async fn a_scheduler_asks_before_it_starts_anything() {
-    let (world, gpu) = world().await;
-    let service = world.start().await;
-    let pool = pool(&world.admin(&service)).await;
-    let worker = Worker::start(&world, &service, &pool, "one").await;
+    let (fixture, gpu) = fixture().await;
+    let service = fixture.start().await;
+    let pool = pool(&fixture.admin(&service)).await;
+    let worker = Worker::start(&fixture, &service, &pool, "one").await;
     let tenant = TenantId::new();
-    let (member, other) = (world.member(&service, tenant), world.member(&service, TenantId::new()));
+    let (member, other) = (fixture.member(&service, tenant), fixture.member(&service, TenantId::new()));
     submit(&other, json!({})).await;
     let theirs = worker.work().await;
     // it waits for the worker, then because the tenant is suspended
@@ -119,14 +119,14 @@ async fn a_scheduler_asks_before_it_starts_anything() {
     let _ = worker.complete(&theirs).await.expect(200);
     service.stop().await;
     // no worker checks the budget while the tenant spends it
-    let mut conn = world.db.admin().await;
+    let mut conn = fixture.db.admin().await;
     let active = "update jobs.tenants set state = 'active'";
     sqlx::query(active).execute(&mut conn).await.unwrap();
     conn.close().await.unwrap();
     gpu.set_spent(Some((tenant, "budget_exhausted", None)));
     gpu.set_thinks(Duration::from_millis(700));
-    let service = world.start().await;
-    let (worker, member) = (worker.through(&service), world.member(&service, tenant));
+    let service = fixture.start().await;
+    let (worker, member) = (worker.through(&service), fixture.member(&service, tenant));
     for _ in 0..3 {
         assert_eq!(worker.poll(None, 1).await.expect(200).body["instruction"], Value::Null);
     }

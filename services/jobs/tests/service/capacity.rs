@@ -6,8 +6,8 @@ use sqlx::Connection as _;
 use testkit::{Client, eventually};
 
 use crate::{
+    fixture::{Fixture, pool, submit},
     fleet::Worker,
-    world::{World, pool, submit},
 };
 
 async fn capacity(client: &Client, pool: &str) -> Value {
@@ -23,13 +23,13 @@ fn small(counts: [u32; 6]) -> Value {
 
 #[tokio::test]
 async fn a_pool_tells_what_it_has_and_how_soon_it_has_room() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let admin = world.admin(&service);
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let admin = fixture.admin(&service);
     let pool = pool(&admin).await;
-    let member = world.member(&service, TenantId::new());
+    let member = fixture.member(&service, TenantId::new());
     for (name, node) in [("first", "node-1"), ("second", "node-1"), ("third", "node-2")] {
-        let _ = Worker::start_on(&world, &service, &pool, name, node).await;
+        let _ = Worker::start_on(&fixture, &service, &pool, name, node).await;
     }
     let empty = capacity(&member, &pool).await;
     assert_eq!((&empty["queued"], &empty["workers"]), (&json!([]), &small([3, 0, 3, 0, 0, 0])));
@@ -53,7 +53,7 @@ async fn a_pool_tells_what_it_has_and_how_soon_it_has_room() {
     );
 
     // workers that are silent get no jobs
-    let mut conn = world.db.admin().await;
+    let mut conn = fixture.db.admin().await;
     let silent = "update jobs.workers set last_seen_at = now() - interval '20 s' where current_job is null";
     assert_eq!(sqlx::query(silent).execute(&mut conn).await.unwrap().rows_affected(), 2);
     conn.close().await.unwrap();
@@ -68,11 +68,11 @@ async fn a_pool_tells_what_it_has_and_how_soon_it_has_room() {
 
 #[tokio::test]
 async fn jobs_that_wait_are_counted_by_level_and_foreseen() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let pool = pool(&world.admin(&service)).await;
-    let member = world.member(&service, TenantId::new());
-    let _worker = Worker::start(&world, &service, &pool, "first").await;
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let pool = pool(&fixture.admin(&service)).await;
+    let member = fixture.member(&service, TenantId::new());
+    let _worker = Worker::start(&fixture, &service, &pool, "first").await;
     for level in ["ordinary", "ordinary", "background", "urgent"] {
         submit(&member, json!({ "level": level })).await;
     }
@@ -94,15 +94,15 @@ async fn jobs_that_wait_are_counted_by_level_and_foreseen() {
 
 #[tokio::test]
 async fn a_dedicated_pool_is_seen_by_its_tenant_and_administrators_only() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let admin = world.admin(&service);
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let admin = fixture.admin(&service);
     let shared = pool(&admin).await;
     let tenant = TenantId::new();
     let body = json!({ "name": "acme", "gpu_specs": ["small"], "tenant_id": tenant, "dedicated": true });
     let own = admin.post("/v1/platform-pools", body).await.expect(201).str("id").to_owned();
-    let member = world.member(&service, tenant);
-    let stranger = world.member(&service, TenantId::new());
+    let member = fixture.member(&service, tenant);
+    let stranger = fixture.member(&service, TenantId::new());
     let names = async |client: &Client, query: &str| {
         let page = client.get(&format!("/v1/pools{query}")).await.expect(200).body;
         let items = page["items"].as_array().unwrap().iter();

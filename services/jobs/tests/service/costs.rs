@@ -7,14 +7,14 @@ use sqlx::Connection as _;
 use testkit::{Client, Response, eventually};
 
 use crate::{
+    fixture::{Fixture, Service, fox, pool, submit},
     fleet::{Work, Worker, put_as, reaches},
     gpu::Gpu,
-    world::{Service, World, fox, pool, submit},
 };
 
 /// A service with prices, a pool of one worker, and a member of a tenant.
 pub(crate) struct Till {
-    pub(crate) world: World,
+    pub(crate) fixture: Fixture,
     pub(crate) service: Service,
     gpu: Gpu,
     pub(crate) pool: String,
@@ -26,24 +26,24 @@ pub(crate) struct Till {
 impl Till {
     /// A second costs 0.001 USD at the ordinary level.
     pub(crate) async fn new() -> Self {
-        let (mut world, gpu) = (World::new().await, Gpu::start().await);
+        let (mut fixture, gpu) = (Fixture::new().await, Gpu::start().await);
         gpu.set_price("small", "3.6", "USD");
-        world.config.scheduler.retry_ms = 1;
-        world.config.stock =
+        fixture.config.scheduler.retry_ms = 1;
+        fixture.config.stock =
             Some(Endpoint { url: gpu.url.parse().unwrap(), token: testkit::service_token("jobs").into() });
-        let service = world.start().await;
-        let pool = pool(&world.admin(&service)).await;
+        let service = fixture.start().await;
+        let pool = pool(&fixture.admin(&service)).await;
         let tenant = TenantId::new();
-        let member = world.member(&service, tenant);
-        let worker = Worker::start(&world, &service, &pool, "first").await;
-        let till = Self { world, service, gpu, pool, tenant, member, worker };
+        let member = fixture.member(&service, tenant);
+        let worker = Worker::start(&fixture, &service, &pool, "first").await;
+        let till = Self { fixture, service, gpu, pool, tenant, member, worker };
         till.have_price("3.6").await;
         till
     }
 
     /// Waits until the price of the stock service is stored.
     async fn have_price(&self, price: &str) {
-        let mut conn = self.world.db.admin().await;
+        let mut conn = self.fixture.db.admin().await;
         eventually("the price is stored", async || {
             let found =
                 "select true from jobs.pool_prices where gpu_spec = 'small' and price_per_hour = $1::numeric";
@@ -59,7 +59,7 @@ impl Till {
     }
 
     pub(crate) async fn execute(&self, sql: &'static str) {
-        let mut conn = self.world.db.admin().await;
+        let mut conn = self.fixture.db.admin().await;
         sqlx::query(sql).execute(&mut conn).await.unwrap();
         conn.close().await.unwrap();
     }
@@ -89,11 +89,11 @@ impl Till {
 
     /// Deletes objects of the tenant's bucket, as its keys can.
     pub(crate) async fn delete_objects(&self, prefix: &str) {
-        let storages = self.world.storage.token(&self.world.issuer.user(self.tenant, auth::Role::Member));
+        let storages = self.fixture.storage.token(&self.fixture.issuer.user(self.tenant, auth::Role::Member));
         let bucket = storages.get("/v1/storages").await.expect(200).body["items"][0]["id"].clone();
         let (bucket, tenant) = (bucket.as_str().unwrap(), self.tenant);
         let path = format!("/internal/v1/buckets/{bucket}/objects?tenant_id={tenant}&prefix={prefix}");
-        let _ = self.world.storage.service("jobs").delete(&path).await.expect(200);
+        let _ = self.fixture.storage.service("jobs").delete(&path).await.expect(200);
     }
 
     pub(crate) async fn attempts(&self, job: &str) -> Vec<Value> {
@@ -150,7 +150,7 @@ async fn a_tenant_pays_for_work_whose_results_it_does_not_take() {
     let work = till.work().await;
     let _ = till.worker.complete(&work).await.expect(200);
     reaches(&till.member, &first, "succeeded").await;
-    till.world.change_objects(World::fill_buckets).await;
+    till.fixture.change_objects(Fixture::fill_buckets).await;
     // full, deleted, and none allowed
     for code in ["storage-full", "storage-missing", "quota-exceeded"] {
         let job = till.submit(json!({})).await;
@@ -167,7 +167,7 @@ async fn a_tenant_pays_for_work_whose_results_it_does_not_take() {
         assert_eq!((state, reason), ("failed", Some("loading")), "{code}");
         assert_near(seconds, 60);
         assert_eq!(cost["seconds"], seconds, "{code}");
-        till.world.change_objects(World::remove_buckets).await;
+        till.fixture.change_objects(Fixture::remove_buckets).await;
     }
     till.service.stop().await;
 }
@@ -275,7 +275,7 @@ async fn tries_without_results_cost_nothing() {
     assert_eq!(till.cost(&job).await["seconds"], all[0].1);
 
     // attempts of another tenant are not found
-    let stranger = till.world.member(&till.service, TenantId::new());
+    let stranger = till.fixture.member(&till.service, TenantId::new());
     stranger.get(&format!("/v1/jobs/{job}/attempts")).await.expect_problem(404, "not-found");
     till.service.stop().await;
 }
@@ -311,7 +311,7 @@ async fn a_cancelled_job_costs_what_it_worked_and_a_failed_one_nothing() {
 #[tokio::test]
 async fn an_attempt_keeps_the_price_and_the_factor_of_its_assignment() {
     let till = Till::new().await;
-    let admin = till.world.admin(&till.service);
+    let admin = till.fixture.admin(&till.service);
     let path = format!("/v1/platform-pools/{}", till.pool);
     let read = admin.get(&path).await.expect(200);
     let factors = json!({ "urgent": "1.5", "ordinary": "1", "background": "0.4" });
@@ -476,7 +476,7 @@ async fn a_quote_tells_time_and_cost_and_makes_nothing() {
 #[tokio::test]
 async fn a_job_that_waits_is_told_where_it_would_start_and_what_that_costs() {
     let till = Till::new().await;
-    let admin = till.world.admin(&till.service);
+    let admin = till.fixture.admin(&till.service);
     till.gpu.set_price("large", "7.2", "USD");
     let body = json!({ "name": "second", "gpu_specs": ["large"] });
     let second = admin.post("/v1/platform-pools", body).await.expect(201).str("id").to_owned();
@@ -486,7 +486,7 @@ async fn a_job_that_waits_is_told_where_it_would_start_and_what_that_costs() {
     let _ = admin.post("/v1/platform-pools", body).await.expect(201);
     let body = json!({ "name": "fourth", "gpu_specs": ["large"], "applications": ["dreambooth"] });
     let _ = admin.post("/v1/platform-pools", body).await.expect(201);
-    let _idle = Worker::start_with(&till.world, &till.service, &second, "other", "large").await;
+    let _idle = Worker::start_with(&till.fixture, &till.service, &second, "other", "large").await;
     for n in 0..4 {
         till.submit(json!({ "parameters": { "prompt": n.to_string() } })).await;
     }
@@ -518,13 +518,13 @@ async fn a_gang_pays_for_all_of_its_workers() {
     let tenant = TenantId::new();
     let body = json!({ "name": "acme", "gpu_specs": ["small"], "tenant_id": tenant, "dedicated": true,
                        "applications": ["command"] });
-    let admin = till.world.admin(&till.service);
+    let admin = till.fixture.admin(&till.service);
     let pool = admin.post("/v1/platform-pools", body).await.expect(201).str("id").to_owned();
     let mut workers = Vec::new();
     for name in ["one", "two"] {
-        workers.push(Worker::start(&till.world, &till.service, &pool, name).await);
+        workers.push(Worker::start(&till.fixture, &till.service, &pool, name).await);
     }
-    let member = till.world.member(&till.service, tenant);
+    let member = till.fixture.member(&till.service, tenant);
     let body = json!({ "application": "command", "method": "run", "parameters": { "command": ["true"] },
                        "gang": { "size": 2 } });
     eventually("there is a price", async || {

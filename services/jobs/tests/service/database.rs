@@ -6,8 +6,8 @@ use sqlx::Connection as _;
 use testkit::{DatabaseProxy, Response, TestDb, eventually};
 
 use crate::{
+    fixture::{Fixture, fox, pool, submit},
     fleet::{Work, Worker, reaches},
-    world::{World, fox, pool, submit},
 };
 
 /// Repeats a call that failed because of the lost connection, as clients do.
@@ -24,11 +24,11 @@ async fn lost_connections_lose_no_job_and_run_none_twice() {
     const JOBS: i64 = 12;
     let db = TestDb::new();
     let proxy = DatabaseProxy::start(db.upstream()).await;
-    let world = World::on(db.behind(&proxy)).await;
-    let service = world.start().await;
-    let pool = pool(&world.admin(&service)).await;
-    let member = world.member(&service, TenantId::new());
-    let worker = Worker::start(&world, &service, &pool, "first").await;
+    let fixture = Fixture::on(db.behind(&proxy)).await;
+    let service = fixture.start().await;
+    let pool = pool(&fixture.admin(&service)).await;
+    let member = fixture.member(&service, TenantId::new());
+    let worker = Worker::start(&fixture, &service, &pool, "first").await;
     for n in 0..JOBS {
         let once = member.key(&format!("job-{n}"));
         proxy.cut();
@@ -49,7 +49,7 @@ async fn lost_connections_lose_no_job_and_run_none_twice() {
         let ended = again("the job ends", async || worker.complete(&work).await).await.expect(200);
         assert_eq!(ended.str("state"), "succeeded");
     }
-    let mut conn = world.db.admin().await;
+    let mut conn = fixture.db.admin().await;
     let counts: (i64, i64, i64) = sqlx::query_as(
         "select (select count(*) from jobs.jobs where state = 'succeeded'), (select count(*) from jobs.attempts),
                 (select count(*) from jobs.artifacts)",
@@ -64,15 +64,15 @@ async fn lost_connections_lose_no_job_and_run_none_twice() {
 
 #[tokio::test]
 async fn a_leader_that_has_lost_its_lease_assigns_nothing() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let pool = pool(&world.admin(&service)).await;
-    let member = world.member(&service, TenantId::new());
-    let worker = Worker::start(&world, &service, &pool, "first").await;
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let pool = pool(&fixture.admin(&service)).await;
+    let member = fixture.member(&service, TenantId::new());
+    let worker = Worker::start(&fixture, &service, &pool, "first").await;
     let first = submit(&member, json!({})).await.str("id").to_owned();
     let work = worker.work().await;
     // another process leads for a second, while this one still acts as leader
-    let mut conn = world.db.admin().await;
+    let mut conn = fixture.db.admin().await;
     let taken = "update jobs.pools set leader = gen_random_uuid(), epoch = epoch + 1,
                                        leader_until = clock_timestamp() + interval '1 second'
                  returning extract(epoch from leader_until)::float8";

@@ -9,20 +9,20 @@ use tokio::net::TcpListener;
 
 use crate::{
     endpoint::{Endpoint, all_are, attempted, create, deliveries, execute, make_due, start},
+    fixture::{Fixture, pool, submit},
     fleet::Worker,
-    world::{World, pool, submit},
 };
 
 #[tokio::test]
 async fn events_are_sent_signed_and_again_until_they_are_accepted() {
-    let world = World::new().await;
-    let (service, member) = start(&world).await;
+    let fixture = Fixture::new().await;
+    let (service, member) = start(&fixture).await;
     let (endpoint, url) = Endpoint::start(&[500, 302, 404]).await;
     let (hook, secret) = create(&member, &url, json!([])).await;
     let job = submit(&member, json!({})).await.str("id").to_owned();
     for count in 1..4 {
         let _ = attempted(&member, &hook, count).await;
-        make_due(&world).await;
+        make_due(&fixture).await;
     }
     let delivered = all_are(&member, &hook, "delivered").await;
     let attempts = delivered[0]["attempts"].as_array().unwrap();
@@ -49,8 +49,8 @@ async fn events_are_sent_signed_and_again_until_they_are_accepted() {
 
 #[tokio::test]
 async fn an_endpoint_that_was_away_gets_what_it_has_missed() {
-    let world = World::new().await;
-    let (service, member) = start(&world).await;
+    let fixture = Fixture::new().await;
+    let (service, member) = start(&fixture).await;
     let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
     let (hook, secret) = create(&member, &format!("http://127.0.0.1:{port}/"), json!([])).await;
     let job = submit(&member, json!({})).await.str("id").to_owned();
@@ -60,11 +60,11 @@ async fn an_endpoint_that_was_away_gets_what_it_has_missed() {
         (&json!("pending"), &json!("no_connection"))
     );
     let next: Timestamp = failed["next_attempt_at"].as_str().unwrap().parse().unwrap();
-    let delay = next.duration_since(world.in_seconds(0)).as_secs();
+    let delay = next.duration_since(fixture.in_seconds(0)).as_secs();
     assert!((0..=5).contains(&delay), "{delay}");
     assert!(member.get(&hook).await.expect(200).body["failing_since"].is_string());
     let endpoint = Endpoint::on(port).await;
-    make_due(&world).await;
+    make_due(&fixture).await;
     let came = endpoint.count(1).await;
     assert_eq!(came[0].id, format!("{job}-1"));
     assert!(came[0].is_signed_with(&secret));
@@ -74,9 +74,9 @@ async fn an_endpoint_that_was_away_gets_what_it_has_missed() {
 }
 
 /// Ends the connection of a replica whose `statement` waits for a lock.
-async fn kill_waiting(world: &World, statement: &str) {
+async fn kill_waiting(fixture: &Fixture, statement: &str) {
     eventually("a replica waits for the lock", async || {
-        let mut conn = world.db.admin().await;
+        let mut conn = fixture.db.admin().await;
         let ended: i64 = sqlx::query_scalar(
             "select count(pg_terminate_backend(pid)) from pg_stat_activity
              where wait_event_type = 'Lock' and query like '%' || $1 || '%' and datname = current_database()",
@@ -93,19 +93,19 @@ async fn kill_waiting(world: &World, statement: &str) {
 /// A replica that cannot record what it has sent, as after a crash: another one sends the message again.
 #[tokio::test]
 async fn what_was_sent_and_not_recorded_is_sent_once_more_with_the_same_id() {
-    let world = World::new().await;
-    let (service, member) = start(&world).await;
+    let fixture = Fixture::new().await;
+    let (service, member) = start(&fixture).await;
     let (endpoint, url) = Endpoint::start(&[]).await;
     let (hook, _) = create(&member, &url, json!([])).await;
-    let mut conn = world.db.admin().await;
+    let mut conn = fixture.db.admin().await;
     let mut tx = conn.begin().await.unwrap();
     let lock = "select id from jobs.webhooks for no key update";
     let _ = sqlx::query(lock).execute(&mut *tx).await.unwrap();
     let job = submit(&member, json!({})).await.str("id").to_owned();
     let _ = endpoint.count(1).await;
-    let other = world.start().await;
+    let other = fixture.start().await;
     execute(
-        &world,
+        &fixture,
         "update jobs.webhook_deliveries set lease_owner = null, lease_until = null, wake_at = now()",
     )
     .await;
@@ -124,17 +124,17 @@ async fn what_was_sent_and_not_recorded_is_sent_once_more_with_the_same_id() {
 
 #[tokio::test]
 async fn a_message_of_which_the_record_fails_is_sent_again() {
-    let world = World::new().await;
-    let (service, member) = start(&world).await;
+    let fixture = Fixture::new().await;
+    let (service, member) = start(&fixture).await;
     let (endpoint, url) = Endpoint::start(&[]).await;
     let (hook, _) = create(&member, &url, json!([])).await;
-    let mut conn = world.db.admin().await;
+    let mut conn = fixture.db.admin().await;
     let mut tx = conn.begin().await.unwrap();
     let lock = "select id from jobs.webhooks for no key update";
     let _ = sqlx::query(lock).execute(&mut *tx).await.unwrap();
     let _ = submit(&member, json!({})).await;
     let _ = endpoint.count(1).await;
-    kill_waiting(&world, "update webhooks").await;
+    kill_waiting(&fixture, "update webhooks").await;
     tx.rollback().await.unwrap();
     let twice = endpoint.count(2).await;
     assert_eq!(twice[0].id, twice[1].id);
@@ -146,18 +146,18 @@ async fn a_message_of_which_the_record_fails_is_sent_again() {
 /// The connection is closed after the position in the feed has been updated and before the delivery is written.
 #[tokio::test]
 async fn an_event_is_delivered_although_a_replica_dies_before_its_delivery_is_written() {
-    let world = World::new().await;
-    let (service, member) = start(&world).await;
+    let fixture = Fixture::new().await;
+    let (service, member) = start(&fixture).await;
     let (endpoint, url) = Endpoint::start(&[]).await;
     let (hook, _) = create(&member, &url, json!([])).await;
-    let mut conn = world.db.admin().await;
+    let mut conn = fixture.db.admin().await;
     let mut tx = conn.begin().await.unwrap();
     let lock = "lock table jobs.webhook_deliveries in share mode";
     let _ = sqlx::query(lock).execute(&mut *tx).await.unwrap();
     let job = submit(&member, json!({})).await.str("id").to_owned();
-    kill_waiting(&world, "insert into webhook_deliveries").await;
+    kill_waiting(&fixture, "insert into webhook_deliveries").await;
     assert_eq!(endpoint.received().len(), 0);
-    let other = world.start().await;
+    let other = fixture.start().await;
     tx.rollback().await.unwrap();
     let came = endpoint.count(1).await;
     assert_eq!(came[0].id, format!("{job}-1"));
@@ -171,9 +171,9 @@ async fn an_event_is_delivered_although_a_replica_dies_before_its_delivery_is_wr
 
 #[tokio::test]
 async fn two_replicas_send_each_event_once() {
-    let world = World::new().await;
-    let (service, member) = start(&world).await;
-    let other = world.start().await;
+    let fixture = Fixture::new().await;
+    let (service, member) = start(&fixture).await;
+    let other = fixture.start().await;
     let (endpoint, url) = Endpoint::start(&[]).await;
     let (hook, _) = create(&member, &url, json!([])).await;
     let mut expected = Vec::new();
@@ -194,26 +194,26 @@ async fn two_replicas_send_each_event_once() {
 /// The feed is read from its beginning.
 #[tokio::test]
 async fn after_a_restore_nothing_is_lost_and_nothing_is_repeated() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let _ = pool(&world.admin(&service)).await;
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let _ = pool(&fixture.admin(&service)).await;
     let tenant = TenantId::new();
-    let member = world.member(&service, tenant);
+    let member = fixture.member(&service, tenant);
     let (endpoint, url) = Endpoint::start(&[]).await;
     let (hook, _) = create(&member, &url, json!([])).await;
     let old = submit(&member, json!({})).await.str("id").to_owned();
     let _ = all_are(&member, &hook, "delivered").await;
     // its delivery was deleted after a week
-    execute(&world, "delete from jobs.webhook_deliveries").await;
-    execute(&world, "update jobs.job_events set at = at - interval '8 days'").await;
-    execute(&world, "update jobs.webhooks set created_at = created_at - interval '9 days'").await;
+    execute(&fixture, "delete from jobs.webhook_deliveries").await;
+    execute(&fixture, "update jobs.job_events set at = at - interval '8 days'").await;
+    execute(&fixture, "update jobs.webhooks set created_at = created_at - interval '9 days'").await;
     let recent = submit(&member, json!({})).await.str("id").to_owned();
     let _ = all_are(&member, &hook, "delivered").await;
     service.stop().await;
 
-    execute(&world, "insert into jobs.restores values (1700000000)").await;
-    let service = world.start().await;
-    let member = world.member(&service, tenant);
+    execute(&fixture, "insert into jobs.restores values (1700000000)").await;
+    let service = fixture.start().await;
+    let member = fixture.member(&service, tenant);
     let new = submit(&member, json!({})).await.str("id").to_owned();
     let came = endpoint.count(3).await;
     let _ = all_are(&member, &hook, "delivered").await;
@@ -225,14 +225,14 @@ async fn after_a_restore_nothing_is_lost_and_nothing_is_repeated() {
 
 #[tokio::test]
 async fn an_endpoint_that_fails_for_three_days_is_disabled() {
-    let world = World::new().await;
-    let (service, member) = start(&world).await;
+    let fixture = Fixture::new().await;
+    let (service, member) = start(&fixture).await;
     let (endpoint, url) = Endpoint::start(&[500; 8]).await;
     let (hook, _) = create(&member, &url, json!([])).await;
     let _ = submit(&member, json!({})).await;
     for count in 1..8 {
         let _ = attempted(&member, &hook, count).await;
-        make_due(&world).await;
+        make_due(&fixture).await;
     }
     let failed = all_are(&member, &hook, "failed").await;
     assert_eq!(failed[0]["attempts"].as_array().unwrap().len(), 8);
@@ -244,25 +244,25 @@ async fn an_endpoint_that_fails_for_three_days_is_disabled() {
     );
     assert!(read.body["failing_since"].is_string());
 
-    execute(&world, "update jobs.webhooks set failing_since = now() - interval '73 hours'").await;
+    execute(&fixture, "update jobs.webhooks set failing_since = now() - interval '73 hours'").await;
     endpoint.answer(&[500; 4]);
     let _ = submit(&member, json!({})).await;
     let _ = attempted(&member, &hook, 1).await;
     let seven = "update jobs.webhook_deliveries
          set attempts = (select jsonb_agg(one) from jsonb_array_elements(attempts) one, generate_series(1, 7))
          where state = 'pending'";
-    execute(&world, seven).await;
+    execute(&fixture, seven).await;
     let _ = submit(&member, json!({})).await;
     let _ = attempted(&member, &hook, 1).await;
     assert_eq!(member.get(&hook).await.expect(200).body["enabled"], true, "attempts are left");
-    make_due(&world).await;
+    make_due(&fixture).await;
     eventually("the webhook is disabled", async || {
         let read = member.get(&hook).await.expect(200);
         (read.body["enabled"] == false).then(|| assert_eq!(read.body["problem"], "failing"))
     })
     .await;
     eventually("what waits is cancelled", async || {
-        make_due(&world).await;
+        make_due(&fixture).await;
         let states: Vec<_> =
             deliveries(&member, &hook).await.iter().map(|one| one["state"].clone()).collect();
         (states == ["cancelled", "failed", "failed"]).then_some(())
@@ -281,13 +281,13 @@ async fn an_endpoint_that_fails_for_three_days_is_disabled() {
 
 #[tokio::test]
 async fn progress_of_jobs_that_report_it_is_sent_by_tenths() {
-    let world = World::new().await;
-    let (service, member) = start(&world).await;
+    let fixture = Fixture::new().await;
+    let (service, member) = start(&fixture).await;
     let (endpoint, url) = Endpoint::start(&[500]).await;
     let (hook, secret) = create(&member, &url, json!(["job.progress"])).await;
-    let pools = world.admin(&service).get("/v1/platform-pools").await.expect(200);
+    let pools = fixture.admin(&service).get("/v1/platform-pools").await.expect(200);
     let pool = pools.body["items"][0]["id"].as_str().unwrap().to_owned();
-    let worker = Worker::start(&world, &service, &pool, "first").await;
+    let worker = Worker::start(&fixture, &service, &pool, "first").await;
     for report_progress in [false, true] {
         let _ = submit(&member, json!({ "report_progress": report_progress })).await;
         let work = worker.work().await;
@@ -299,7 +299,7 @@ async fn progress_of_jobs_that_report_it_is_sent_by_tenths() {
             continue;
         }
         let _ = attempted(&member, &hook, 1).await;
-        make_due(&world).await;
+        make_due(&fixture).await;
         let delivered = all_are(&member, &hook, "delivered").await;
         assert_eq!(delivered.len(), 2, "{delivered:?}");
         let mut steps = Vec::new();

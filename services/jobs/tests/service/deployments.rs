@@ -4,19 +4,19 @@ use ids::{StorageId, TenantId};
 use serde_json::json;
 
 use crate::{
+    fixture::{Fixture, pool},
     fleet::{Worker, reaches},
     uploads::{pictures, training},
-    world::{World, pool},
 };
 
 #[tokio::test]
 async fn a_model_goes_onto_a_volume_of_its_tenant_only() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let pool = pool(&world.admin(&service)).await;
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let pool = pool(&fixture.admin(&service)).await;
     let tenant = TenantId::new();
-    let (member, stranger) = (world.member(&service, tenant), world.member(&service, TenantId::new()));
-    let worker = Worker::start(&world, &service, &pool, "first").await;
+    let (member, stranger) = (fixture.member(&service, tenant), fixture.member(&service, TenantId::new()));
+    let worker = Worker::start(&fixture, &service, &pool, "first").await;
     let images = pictures(&member, 3).await;
     let _ = member.post("/v1/jobs", training(&images)).await.expect(202);
     let (work, _) = worker.instruction().await;
@@ -26,7 +26,7 @@ async fn a_model_goes_onto_a_volume_of_its_tenant_only() {
 
     let path = format!("/v1/models/{model}/deployments");
     let at = |storage: &str| json!({ "storage_id": storage });
-    let own = world.storage.token(&world.issuer.user(tenant, auth::Role::Member));
+    let own = fixture.storage.token(&fixture.issuer.user(tenant, auth::Role::Member));
     let bucket =
         own.get("/v1/storages").await.expect(200).body["items"][0]["id"].as_str().unwrap().to_owned();
     let refused = member.post(&path, at(&bucket)).await.expect_problem(422, "invalid-field");

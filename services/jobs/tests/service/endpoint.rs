@@ -20,7 +20,7 @@ use sqlx::Connection as _;
 use testkit::{Client, eventually};
 use tokio::net::TcpListener;
 
-use crate::world::{Service, World, pool};
+use crate::fixture::{Fixture, Service, pool};
 
 /// A received request.
 #[derive(Debug, Clone)]
@@ -125,10 +125,10 @@ async fn receive(State(endpoint): State<Endpoint>, headers: HeaderMap, body: Byt
 }
 
 /// A replica, and a member of a tenant that can submit jobs.
-pub(crate) async fn start(world: &World) -> (Service, Client) {
-    let service = world.start().await;
-    let _ = pool(&world.admin(&service)).await;
-    let member = world.member(&service, TenantId::new());
+pub(crate) async fn start(fixture: &Fixture) -> (Service, Client) {
+    let service = fixture.start().await;
+    let _ = pool(&fixture.admin(&service)).await;
+    let member = fixture.member(&service, TenantId::new());
     (service, member)
 }
 
@@ -163,12 +163,12 @@ pub(crate) async fn attempted(member: &Client, hook: &str, count: usize) -> Valu
 }
 
 /// Makes deliveries due that wait for their next attempt.
-pub(crate) async fn make_due(world: &World) {
-    execute(world, "update jobs.webhook_deliveries set wake_at = now() where wake_at is not null").await;
+pub(crate) async fn make_due(fixture: &Fixture) {
+    execute(fixture, "update jobs.webhook_deliveries set wake_at = now() where wake_at is not null").await;
 }
 
-pub(crate) async fn execute(world: &World, sql: &'static str) {
-    let mut conn = world.db.admin().await;
+pub(crate) async fn execute(fixture: &Fixture, sql: &'static str) {
+    let mut conn = fixture.db.admin().await;
     let _ = sqlx::query(sql).execute(&mut conn).await.unwrap();
     conn.close().await.unwrap();
 }

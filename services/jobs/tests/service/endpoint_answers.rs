@@ -9,7 +9,7 @@ use tokio::{
 
 use crate::{
     endpoint::{create, deliveries, start},
-    world::{World, submit},
+    fixture::{Fixture, submit},
 };
 
 /// Starts an endpoint that answers one message, and then keeps or closes the connection. Returns its URL.
@@ -33,8 +33,8 @@ async fn answering(answer: String, is_endless: bool) -> String {
 #[tokio::test]
 async fn whatever_an_endpoint_answers_is_recorded() {
     const CLOSED: &str = "connection: close\r\n\r\n";
-    let world = World::new().await;
-    let (service, member) = start(&world).await;
+    let fixture = Fixture::new().await;
+    let (service, member) = start(&fixture).await;
     let cases: Vec<(String, bool, Value)> = [
         // the status of the final head counts, not an interim response or a body that never ends
         (

@@ -7,7 +7,7 @@ use testkit::eventually;
 
 use crate::{
     endpoint::{Endpoint, all_are, attempted, create, deliveries, execute, make_due, start},
-    world::{World, submit},
+    fixture::{Fixture, submit},
 };
 
 fn time(value: &Value) -> Timestamp {
@@ -16,10 +16,10 @@ fn time(value: &Value) -> Timestamp {
 
 #[tokio::test]
 async fn an_endpoint_is_waited_for_as_long_as_it_asks() {
-    let world = World::new().await;
-    let (service, member) = start(&world).await;
+    let fixture = Fixture::new().await;
+    let (service, member) = start(&fixture).await;
     let (endpoint, url) = Endpoint::start(&[]).await;
-    let at = |seconds| world.in_seconds(seconds);
+    let at = |seconds| fixture.in_seconds(seconds);
     let date = |format: &str, seconds| at(seconds).strftime(format).to_string();
     let cases = [
         (429, Some("3600".to_owned()), Some(3_600), 3_600),
@@ -67,7 +67,7 @@ async fn an_endpoint_is_waited_for_as_long_as_it_asks() {
         let least = SignedDuration::from_secs((seconds - 60).max(5));
         let most = SignedDuration::from_secs(seconds + seconds / 100 + 30);
         assert!(wait >= least && wait <= most, "{status} {retry_after:?}: {wait:?}");
-        end_holds(&world).await;
+        end_holds(&fixture).await;
         let _ = all_are(&member, &hook, "delivered").await;
         let _ = member.delete(&hook).await.expect(204);
     }
@@ -75,15 +75,15 @@ async fn an_endpoint_is_waited_for_as_long_as_it_asks() {
 }
 
 /// Makes the pauses of endpoints, and of the messages for them, expire.
-async fn end_holds(world: &World) {
-    execute(world, "update jobs.webhooks set held_until = now() where held_until is not null").await;
-    make_due(world).await;
+async fn end_holds(fixture: &Fixture) {
+    execute(fixture, "update jobs.webhooks set held_until = now() where held_until is not null").await;
+    make_due(fixture).await;
 }
 
 #[tokio::test]
 async fn all_messages_of_an_endpoint_wait_as_long_as_it_asks() {
-    let world = World::new().await;
-    let (service, member) = start(&world).await;
+    let fixture = Fixture::new().await;
+    let (service, member) = start(&fixture).await;
     let ((busy, busy_url), (other, other_url)) = (Endpoint::start(&[]).await, Endpoint::start(&[]).await);
     let (hook, _) = create(&member, &busy_url, json!([])).await;
     let (beside, _) = create(&member, &other_url, json!([])).await;
@@ -92,7 +92,7 @@ async fn all_messages_of_an_endpoint_wait_as_long_as_it_asks() {
     let _ = submit(&member, json!({})).await;
     let _ = attempted(&member, &hook, 1).await;
     execute(
-        &world,
+        &fixture,
         "update jobs.webhook_deliveries set wake_at = now() + interval '1 minute' where wake_at is not null",
     )
     .await;
@@ -101,13 +101,13 @@ async fn all_messages_of_an_endpoint_wait_as_long_as_it_asks() {
     let _ = busy.count(2).await;
     let refused = attempted(&member, &hook, 1).await;
     assert_eq!((&refused["attempts"][0]["status"], busy.received().len()), (&json!(429), 2));
-    make_due(&world).await;
+    make_due(&fixture).await;
     // a third message is sent to the other endpoint
     let _ = submit(&member, json!({})).await;
     let _ = other.count(3).await;
     let waiting = eventually("all wait until the endpoint wants some", async || {
         let all = deliveries(&member, &hook).await;
-        let least = world.in_seconds(3_000);
+        let least = fixture.in_seconds(3_000);
         let wait = |one: &Value| one["next_attempt_at"].is_string() && time(&one["next_attempt_at"]) >= least;
         (all.len() == 3 && all.iter().all(wait)).then_some(all)
     })
@@ -120,7 +120,7 @@ async fn all_messages_of_an_endpoint_wait_as_long_as_it_asks() {
     assert_eq!(busy.received()[2].message()["type"], "webhook.test");
     let _ = all_are(&member, &beside, "delivered").await;
     assert_eq!(busy.received().len(), 3);
-    end_holds(&world).await;
+    end_holds(&fixture).await;
     let _ = all_are(&member, &hook, "delivered").await;
     assert_eq!(busy.received().len(), 6);
 
@@ -135,7 +135,7 @@ async fn all_messages_of_an_endpoint_wait_as_long_as_it_asks() {
     let _ = all_are(&member, &hook, "delivered").await;
 
     // an endpoint that asks for a later retry repeatedly, and accepts nothing for three days
-    execute(&world, "update jobs.webhooks set failing_since = now() - interval '73 hours'").await;
+    execute(&fixture, "update jobs.webhooks set failing_since = now() - interval '73 hours'").await;
     busy.answer_later(429, "86400");
     let _ = submit(&member, json!({})).await;
     eventually("the webhook is disabled", async || {
@@ -149,8 +149,8 @@ async fn all_messages_of_an_endpoint_wait_as_long_as_it_asks() {
 
 #[tokio::test]
 async fn an_endpoint_that_is_gone_gets_nothing_more() {
-    let world = World::new().await;
-    let (service, member) = start(&world).await;
+    let fixture = Fixture::new().await;
+    let (service, member) = start(&fixture).await;
     let (endpoint, url) = Endpoint::start(&[500]).await;
     let (hook, _) = create(&member, &url, json!([])).await;
     let _ = submit(&member, json!({})).await;
@@ -166,7 +166,7 @@ async fn an_endpoint_that_is_gone_gets_nothing_more() {
     let failed = deliveries(&member, &hook).await[0].clone();
     assert_eq!((&failed["state"], &failed["next_attempt_at"]), (&json!("failed"), &Value::Null));
     assert_eq!(failed["attempts"][0]["status"], 410);
-    make_due(&world).await;
+    make_due(&fixture).await;
     eventually("what waits is cancelled", async || {
         let states: Vec<_> =
             deliveries(&member, &hook).await.iter().map(|one| one["state"].clone()).collect();
@@ -191,7 +191,7 @@ async fn an_endpoint_that_is_gone_gets_nothing_more() {
     .await;
 
     // an answer of the webhook's former endpoint has no effect
-    let mut conn = world.db.admin().await;
+    let mut conn = fixture.db.admin().await;
     let mut tx = conn.begin().await.unwrap();
     let lock = "select id from jobs.webhooks for no key update";
     let _ = sqlx::query(lock).execute(&mut *tx).await.unwrap();
@@ -199,7 +199,7 @@ async fn an_endpoint_that_is_gone_gets_nothing_more() {
     let before = endpoint.received().len();
     let _ = submit(&member, json!({})).await;
     let _ = endpoint.count(before + 1).await;
-    world.db.wait_for_blocked_query().await;
+    fixture.db.wait_for_blocked_query().await;
     sqlx::query("update jobs.webhooks set url = url || '/new'").execute(&mut *tx).await.unwrap();
     tx.commit().await.unwrap();
     eventually("the answer is recorded", async || {
@@ -209,7 +209,7 @@ async fn an_endpoint_that_is_gone_gets_nothing_more() {
     .await;
     let read = member.get(&hook).await.expect(200);
     assert_eq!((&read.body["enabled"], &read.body["problem"]), (&json!(true), &Value::Null));
-    make_due(&world).await;
+    make_due(&fixture).await;
     eventually("the message is sent to the new one", async || {
         (deliveries(&member, &hook).await[0]["state"] == "delivered").then_some(())
     })

@@ -7,9 +7,9 @@ use sqlx::Connection as _;
 use testkit::Client;
 
 use crate::{
+    fixture::{Fixture, pool, submit},
     fleet::{Worker, reaches},
     streams::{Message, Stream, request},
-    world::{World, pool, submit},
 };
 
 const PATH: &str = "/v1/job-events";
@@ -29,12 +29,12 @@ async fn list(client: &Client, query: &str) -> Vec<Value> {
 
 #[tokio::test]
 async fn a_tenant_follows_all_of_its_jobs_and_goes_on_at_another_replica() {
-    let world = World::new().await;
-    let (service, other) = (world.start().await, world.start().await);
-    let pool = pool(&world.admin(&service)).await;
+    let fixture = Fixture::new().await;
+    let (service, other) = (fixture.start().await, fixture.start().await);
+    let pool = pool(&fixture.admin(&service)).await;
     let tenant = TenantId::new();
-    let (member, token) = (world.member(&service, tenant), world.issuer.user(tenant, Role::Viewer));
-    let foreign = world.member(&service, TenantId::new());
+    let (member, token) = (fixture.member(&service, tenant), fixture.issuer.user(tenant, Role::Viewer));
+    let foreign = fixture.member(&service, TenantId::new());
     let _ = submit(&foreign, json!({})).await;
     let number = uuid::Uuid::now_v7().to_string();
     let first = submit(&member, json!({ "req_no": number, "priority": 9 })).await.str("id").to_owned();
@@ -54,8 +54,8 @@ async fn a_tenant_follows_all_of_its_jobs_and_goes_on_at_another_replica() {
 
     let _ = member.post(&format!("/v1/jobs/{second}/cancel"), Value::Null).await.expect(202);
     // only the first job of this tenant is left, and the other tenant's
-    let foreign_worker = Worker::start(&world, &service, &pool, "first").await;
-    let worker = Worker::start(&world, &service, &pool, "second").await;
+    let foreign_worker = Worker::start(&fixture, &service, &pool, "first").await;
+    let worker = Worker::start(&fixture, &service, &pool, "second").await;
     let works = [foreign_worker.work().await, worker.work().await];
     for (worker, work) in [&foreign_worker, &worker].into_iter().zip(&works) {
         let _ = worker.complete(work).await.expect(200);
@@ -88,12 +88,12 @@ async fn a_tenant_follows_all_of_its_jobs_and_goes_on_at_another_replica() {
 
 #[tokio::test]
 async fn a_filtered_stream_tells_how_far_it_was_read() {
-    let mut world = World::new().await;
-    world.config.streams.heartbeat_seconds = 1;
-    let service = world.start().await;
-    let _ = pool(&world.admin(&service)).await;
+    let mut fixture = Fixture::new().await;
+    fixture.config.streams.heartbeat_seconds = 1;
+    let service = fixture.start().await;
+    let _ = pool(&fixture.admin(&service)).await;
     let tenant = TenantId::new();
-    let (member, token) = (world.member(&service, tenant), world.issuer.user(tenant, Role::Viewer));
+    let (member, token) = (fixture.member(&service, tenant), fixture.issuer.user(tenant, Role::Viewer));
     let old = submit(&member, json!({})).await.str("id").to_owned();
     let path = format!("{PATH}?type=job.cancelled&after=latest");
     let mut stream = Stream::open(&service, &token, &path, None).await;
@@ -119,9 +119,9 @@ async fn a_filtered_stream_tells_how_far_it_was_read() {
 /// Events of a transaction that commits late are not missed, and are returned in order.
 #[tokio::test]
 async fn the_feed_has_the_events_of_all_tenants_whenever_they_commit() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let _ = pool(&world.admin(&service)).await;
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let _ = pool(&fixture.admin(&service)).await;
     let caller = service.client.token(&testkit::service_token("gpu"));
     let read = async |cursor: &str| {
         let page = caller.get(&format!("/internal/v1/job-events?after={cursor}")).await.expect(200);
@@ -129,10 +129,10 @@ async fn the_feed_has_the_events_of_all_tenants_whenever_they_commit() {
     };
     let (nothing, cursor) = read("").await;
     assert!(nothing.is_empty());
-    let (one, two) = (world.member(&service, TenantId::new()), world.member(&service, TenantId::new()));
+    let (one, two) = (fixture.member(&service, TenantId::new()), fixture.member(&service, TenantId::new()));
     let first = submit(&one, json!({})).await.str("id").to_owned();
     let id: ids::JobId = first.parse().unwrap();
-    let mut slow = world.db.admin().await;
+    let mut slow = fixture.db.admin().await;
     let mut tx = slow.begin().await.unwrap();
     let change = "update jobs.jobs set priority = 1, generation = generation + 1 where id = $1";
     let _ = sqlx::query(change).bind(id).execute(&mut *tx).await.unwrap();
@@ -147,7 +147,7 @@ async fn the_feed_has_the_events_of_all_tenants_whenever_they_commit() {
     let (woken, third) = tokio::join!(caller.get(&path), submit(&two, json!({})));
     let items = woken.expect(200).body["items"].as_array().unwrap().clone();
     assert_eq!(ids(&items), [format!("{}-1", third.str("id"))]);
-    for stranger in [&one, &world.admin(&service)] {
+    for stranger in [&one, &fixture.admin(&service)] {
         stranger.get("/internal/v1/job-events").await.expect_problem(401, "unauthenticated");
     }
     slow.close().await.unwrap();
@@ -157,12 +157,12 @@ async fn the_feed_has_the_events_of_all_tenants_whenever_they_commit() {
 /// The statements have no tenant predicate of their own.
 #[tokio::test]
 async fn row_level_security_hides_the_events_of_other_tenants() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let _ = pool(&world.admin(&service)).await;
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let _ = pool(&fixture.admin(&service)).await;
     let tenant = TenantId::new();
-    let _ = submit(&world.member(&service, tenant), json!({})).await;
-    let db = db::Db::connect(atelier_jobs::NAME, &world.config.database).unwrap();
+    let _ = submit(&fixture.member(&service, tenant), json!({})).await;
+    let db = db::Db::connect(atelier_jobs::NAME, &fixture.config.database).unwrap();
     for (tenant, expected) in [(tenant, 1), (TenantId::new(), 0)] {
         let mut tx = db.tenant(tenant).await.unwrap();
         let count: i64 =

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use testkit::Client;
 
 use crate::{
+    fixture::{Fixture, Service, pool, submit},
     fleet::{Worker, reaches},
     streams::{self, Message, Stream},
-    world::{Service, World, pool, submit},
 };
 
 /// Opens the stream of a job after the event with this number, once the tenant may have another.
@@ -40,16 +40,16 @@ fn of(messages: &[Message]) -> Vec<(Option<i64>, &str)> {
 
 #[tokio::test]
 async fn a_stream_follows_a_job_to_its_end() {
-    let world = World::new().await;
-    let (service, other) = (world.start().await, world.start().await);
-    let pool = pool(&world.admin(&service)).await;
+    let fixture = Fixture::new().await;
+    let (service, other) = (fixture.start().await, fixture.start().await);
+    let pool = pool(&fixture.admin(&service)).await;
     let tenant = TenantId::new();
-    let (member, token) = (world.member(&service, tenant), world.issuer.user(tenant, auth::Role::Viewer));
+    let (member, token) = (fixture.member(&service, tenant), fixture.issuer.user(tenant, auth::Role::Viewer));
     let job = submit(&member, json!({})).await.str("id").to_owned();
     // the other replica streams events that the first one records
     let mut stream = open(&other, &token, &job, None).await;
     assert_eq!(of(&stream.until("job.submitted").await), [(Some(1), "job.submitted")]);
-    let worker = Worker::start(&world, &service, &pool, "first").await;
+    let worker = Worker::start(&fixture, &service, &pool, "first").await;
     let work = worker.work().await;
     let _ = worker.progress(&work, 3).await.expect(200);
     let begun = stream.until("job.progress").await;
@@ -74,10 +74,10 @@ async fn a_stream_follows_a_job_to_its_end() {
 
 #[tokio::test]
 async fn each_change_of_a_job_is_an_event() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let pool = pool(&world.admin(&service)).await;
-    let member = world.member(&service, TenantId::new());
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let pool = pool(&fixture.admin(&service)).await;
+    let member = fixture.member(&service, TenantId::new());
     let waiting = submit(&member, json!({})).await.str("id").to_owned();
     let path = format!("/v1/jobs/{waiting}");
     let change = json!({ "priority": 9 });
@@ -88,12 +88,12 @@ async fn each_change_of_a_job_is_an_event() {
     let _ = member.post(&format!("{path}/cancel"), Value::Null).await.expect(202);
     assert_eq!(kinds(&member, &waiting).await, ["job.submitted", "job.changed", "job.cancelled"]);
 
-    let late = submit(&member, json!({ "deadline": world.in_seconds(1) })).await.str("id").to_owned();
+    let late = submit(&member, json!({ "deadline": fixture.in_seconds(1) })).await.str("id").to_owned();
     let _ = reaches(&member, &late, "expired").await;
     assert_eq!(kinds(&member, &late).await, ["job.submitted", "job.expired"]);
 
     let running = submit(&member, json!({})).await.str("id").to_owned();
-    let worker = Worker::start(&world, &service, &pool, "first").await;
+    let worker = Worker::start(&fixture, &service, &pool, "first").await;
     let work = worker.work().await;
     let _ = worker.progress(&work, 1).await.expect(200);
     let _ = worker.fail(&work, true).await.expect(200);
@@ -125,19 +125,19 @@ async fn each_change_of_a_job_is_an_event() {
 
 #[tokio::test]
 async fn events_and_their_streams_end_with_the_job() {
-    let mut world = World::new().await;
-    world.config.streams.per_tenant = 1;
-    let service = world.start().await;
-    let _ = pool(&world.admin(&service)).await;
+    let mut fixture = Fixture::new().await;
+    fixture.config.streams.per_tenant = 1;
+    let service = fixture.start().await;
+    let _ = pool(&fixture.admin(&service)).await;
     let tenant = TenantId::new();
-    let (member, token) = (world.member(&service, tenant), world.issuer.user(tenant, auth::Role::Viewer));
+    let (member, token) = (fixture.member(&service, tenant), fixture.issuer.user(tenant, auth::Role::Viewer));
     let job = submit(&member, json!({})).await.str("id").to_owned();
     let mut stream = open(&service, &token, &job, None).await;
     let _ = stream.until("job.submitted").await;
     assert_eq!(request(&service, &token, &job, None).await.status(), 429);
-    let foreign = world.member(&service, TenantId::new());
+    let foreign = fixture.member(&service, TenantId::new());
     let _ = foreign.get(&format!("/v1/jobs/{job}/events")).await.expect(404);
-    let mut conn = world.db.admin().await;
+    let mut conn = fixture.db.admin().await;
     sqlx::query("delete from jobs.jobs").execute(&mut conn).await.unwrap();
     assert_eq!(stream.next().await.unwrap().data, "the job was deleted");
     assert_eq!(stream.next().await, None);

@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 use testkit::{Client, Response, eventually};
 
-use crate::world::{Service, World};
+use crate::fixture::{Fixture, Service};
 
 /// The process of a worker.
 pub(crate) struct Worker {
     pub(crate) id: String,
     pub(crate) token: String,
-    door: Client,
+    worker_api: Client,
     pub(crate) session: i64,
 }
 
@@ -22,12 +22,12 @@ pub(crate) struct Work {
 
 impl Worker {
     /// Creates a worker of the pool. Its process has not registered.
-    pub(crate) async fn create(world: &World, service: &Service, pool: &str, name: &str) -> Self {
-        Self::create_on(world, service, pool, name, ("small", "node-1")).await
+    pub(crate) async fn create(fixture: &Fixture, service: &Service, pool: &str, name: &str) -> Self {
+        Self::create_on(fixture, service, pool, name, ("small", "node-1")).await
     }
 
     async fn create_on(
-        world: &World,
+        fixture: &Fixture,
         service: &Service,
         pool: &str,
         name: &str,
@@ -35,51 +35,61 @@ impl Worker {
     ) -> Self {
         let body = json!({ "name": name, "gpu_spec": gpu_spec, "node": node });
         let path = format!("/v1/platform-pools/{pool}/workers");
-        let made = world.admin(service).post(&path, body).await.expect(201);
+        let made = fixture.admin(service).post(&path, body).await.expect(201);
         let token = made.str("token").to_owned();
-        Self { id: made.str("id").to_owned(), door: service.door.token(&token), token, session: 0 }
+        Self {
+            id: made.str("id").to_owned(),
+            worker_api: service.worker_api.token(&token),
+            token,
+            session: 0,
+        }
     }
 
     /// The process of a worker that the platform runs.
     pub(crate) fn with_token(service: &Service, id: &str, token: &str) -> Self {
-        Self { id: id.to_owned(), door: service.door.token(token), token: token.to_owned(), session: 0 }
+        Self {
+            id: id.to_owned(),
+            worker_api: service.worker_api.token(token),
+            token: token.to_owned(),
+            session: 0,
+        }
     }
 
     /// The same process, by way of another replica.
     pub(crate) fn through(&self, service: &Service) -> Self {
         let (id, token) = (self.id.clone(), self.token.clone());
-        Self { id, door: service.door.token(&token), token, session: self.session }
+        Self { id, worker_api: service.worker_api.token(&token), token, session: self.session }
     }
 
     /// Creates a worker, and registers its process.
-    pub(crate) async fn start(world: &World, service: &Service, pool: &str, name: &str) -> Self {
-        let mut worker = Self::create(world, service, pool, name).await;
+    pub(crate) async fn start(fixture: &Fixture, service: &Service, pool: &str, name: &str) -> Self {
+        let mut worker = Self::create(fixture, service, pool, name).await;
         worker.register().await;
         worker
     }
 
     /// Creates a worker on a node, and registers its process.
     pub(crate) async fn start_on(
-        world: &World,
+        fixture: &Fixture,
         service: &Service,
         pool: &str,
         name: &str,
         node: &str,
     ) -> Self {
-        let mut worker = Self::create_on(world, service, pool, name, ("small", node)).await;
+        let mut worker = Self::create_on(fixture, service, pool, name, ("small", node)).await;
         worker.register().await;
         worker
     }
 
     /// Creates a worker with a GPU, and registers its process.
     pub(crate) async fn start_with(
-        world: &World,
+        fixture: &Fixture,
         service: &Service,
         pool: &str,
         name: &str,
         gpu_spec: &str,
     ) -> Self {
-        let mut worker = Self::create_on(world, service, pool, name, (gpu_spec, "node-1")).await;
+        let mut worker = Self::create_on(fixture, service, pool, name, (gpu_spec, "node-1")).await;
         worker.register().await;
         worker
     }
@@ -91,7 +101,7 @@ impl Worker {
 
     /// Begins a session of a worker that has these models.
     pub(crate) async fn register_with(&mut self, models: Value) {
-        let session = self.door.post("/worker/v1/register", models).await.expect(200);
+        let session = self.worker_api.post("/worker/v1/register", models).await.expect(200);
         assert_eq!(session.str("worker_id"), self.id);
         self.session = session.body["session"].as_i64().unwrap();
     }
@@ -99,18 +109,18 @@ impl Worker {
     /// Reports the models that the worker has now.
     pub(crate) async fn report_models(&self, mut models: Value) -> Response {
         models["session"] = json!(self.session);
-        self.door.post("/worker/v1/models", models).await
+        self.worker_api.post("/worker/v1/models", models).await
     }
 
     /// Ends the session.
     pub(crate) async fn unregister(&self) -> Response {
-        self.door.post("/worker/v1/unregister", json!({ "session": self.session })).await
+        self.worker_api.post("/worker/v1/unregister", json!({ "session": self.session })).await
     }
 
     pub(crate) async fn poll(&self, running: Option<&Work>, wait_seconds: u32) -> Response {
         let running = running.map(|work| json!({ "job_id": work.job, "attempt": work.attempt }));
         let body = json!({ "session": self.session, "running": running, "wait_seconds": wait_seconds });
-        self.door.post("/worker/v1/poll", body).await
+        self.worker_api.post("/worker/v1/poll", body).await
     }
 
     /// Polls until there is a generation.
@@ -158,7 +168,7 @@ impl Worker {
     pub(crate) async fn call(&self, work: &Work, what: &str, mut body: Value) -> Response {
         body["session"] = json!(self.session);
         let path = format!("/worker/v1/attempts/{}/{}/{what}", work.job, work.attempt);
-        self.door.post(&path, body).await
+        self.worker_api.post(&path, body).await
     }
 
     pub(crate) async fn progress(&self, work: &Work, step: u32) -> Response {

@@ -7,31 +7,31 @@ use serde_json::{Value, json};
 use testkit::{Client, Response, eventually};
 
 use crate::{
+    fixture::{Fixture, Service, fox, submit},
     fleet::{Worker, reaches},
     gpu::{Gpu, Instance},
-    world::{Service, World, fox, submit},
 };
 
 /// A platform that runs workers.
 pub(crate) struct Site {
-    pub(crate) world: World,
+    pub(crate) fixture: Fixture,
     pub(crate) gpu: Gpu,
     tenant: TenantId,
 }
 
 impl Site {
     pub(crate) async fn new() -> Self {
-        let (mut world, gpu) = (World::new().await, Gpu::start().await);
+        let (mut fixture, gpu) = (Fixture::new().await, Gpu::start().await);
         let endpoint =
             Endpoint { url: gpu.url.parse().unwrap(), token: testkit::service_token("jobs").into() };
-        world.config.fleet = Some(FleetConfig {
+        fixture.config.fleet = Some(FleetConfig {
             gpu: endpoint.clone(),
             jobs_url: "http://jobs:8097".parse().unwrap(),
             idle_seconds: 0,
             silent_seconds: 900,
         });
-        world.config.stock = Some(endpoint);
-        Self { world, gpu, tenant: TenantId::new() }
+        fixture.config.stock = Some(endpoint);
+        Self { fixture, gpu, tenant: TenantId::new() }
     }
 
     /// Creates the pool. Returns its path.
@@ -60,7 +60,7 @@ impl Site {
         instance: &Instance,
         models: Value,
     ) -> Worker {
-        let admin = self.world.admin(service);
+        let admin = self.fixture.admin(service);
         let id = eventually("the worker has a node", async || {
             let workers = items(&admin, &format!("{pool}/workers")).await;
             let worker = workers.into_iter().find(|worker| worker["instance_id"] == instance.id.as_str())?;
@@ -74,7 +74,7 @@ impl Site {
 
     /// Makes everything due that waits for a time.
     pub(crate) async fn pass_time(&self) {
-        let mut conn = self.world.db.admin().await;
+        let mut conn = self.fixture.db.admin().await;
         let passed =
             "update jobs.workers set check_at = now(), created_at = created_at - interval '10 minutes'
                       where instance_id is not null";
@@ -99,15 +99,15 @@ pub(crate) async fn patch(admin: &Client, pool: &str, workers: Value) -> Respons
 async fn jobs_on_instances_of_their_own_tenant_cost_nothing_as_the_instances_are_charged() {
     let site = Site::new().await;
     site.gpu.set_price("small", "3.6", "USD");
-    let service = site.world.start().await;
-    let admin = site.world.admin(&service);
+    let service = site.fixture.start().await;
+    let admin = site.fixture.admin(&service);
     let body = json!({ "name": "acme", "gpu_specs": ["small"], "tenant_id": site.tenant, "dedicated": true,
                        "workers": workers(1, 1) });
     let id = admin.post("/v1/platform-pools", body).await.expect(201).str("id").to_owned();
     let pool = format!("/v1/platform-pools/{id}");
     let instance = site.gpu.have(1).await.remove(0);
     let worker = site.register(&service, &pool, &instance).await;
-    let member = site.world.member(&service, site.tenant);
+    let member = site.fixture.member(&service, site.tenant);
     let quote = eventually("there is a price", async || {
         let quote = member.post("/v1/jobs/quote", fox()).await.expect(200).body;
         quote["costs"][0].is_object().then_some(quote)
@@ -117,14 +117,14 @@ async fn jobs_on_instances_of_their_own_tenant_cost_nothing_as_the_instances_are
     let job = submit(&member, json!({ "max_cost": { "amount": "0.000001", "currency": "USD" } })).await;
     let work = worker.work().await;
     let _ = worker.progress(&work, 1).await.expect(200);
-    let mut conn = site.world.db.admin().await;
+    let mut conn = site.fixture.db.admin().await;
     let passed = "update jobs.attempts set assigned_at = now() - interval '100 s', working_at = now() - interval '60 s'";
     sqlx::query(passed).execute(&mut conn).await.unwrap();
     let _ = worker.complete(&work).await.expect(200);
     let done = reaches(&member, job.str("id"), "succeeded").await;
     assert_eq!(done.body["cost"], json!({ "amount": "0", "currency": "USD", "seconds": 60 }));
     // beside it is a worker that is not an instance: its jobs cost that worker's price
-    let outside = Worker::start(&site.world, &service, &id, "outside").await;
+    let outside = Worker::start(&site.fixture, &service, &id, "outside").await;
     let (first, second) = (
         submit(&member, json!({})).await.str("id").to_owned(),
         submit(&member, json!({})).await.str("id").to_owned(),
@@ -145,8 +145,8 @@ async fn jobs_on_instances_of_their_own_tenant_cost_nothing_as_the_instances_are
 #[tokio::test]
 async fn the_queue_decides_how_many_workers_a_pool_has() {
     let site = Site::new().await;
-    let service = site.world.start().await;
-    let admin = site.world.admin(&service);
+    let service = site.fixture.start().await;
+    let admin = site.fixture.admin(&service);
     let pool = site.pool(&admin, 1, 3).await;
     let instance = site.gpu.have(1).await.remove(0);
     let order = &instance.order;
@@ -159,7 +159,7 @@ async fn the_queue_decides_how_many_workers_a_pool_has() {
     assert!(order.get("runs_tenant_code").is_none(), "only they run programs at all");
     assert_eq!(order["env"], json!([{ "name": "ATELIER_JOBS_URL", "value": "http://jobs:8097/" }]));
     let worker = site.register(&service, &pool, &instance).await;
-    let member = site.world.member(&service, TenantId::new());
+    let member = site.fixture.member(&service, TenantId::new());
     let mut jobs = Vec::new();
     for _ in 0..12 {
         jobs.push(submit(&member, json!({})).await.str("id").to_owned());
@@ -184,8 +184,8 @@ async fn the_queue_decides_how_many_workers_a_pool_has() {
 async fn an_order_whose_answer_is_lost_is_repeated_as_it_was() {
     let site = Site::new().await;
     site.gpu.lose_answer();
-    let service = site.world.start().await;
-    let admin = site.world.admin(&service);
+    let service = site.fixture.start().await;
+    let admin = site.fixture.admin(&service);
     let pool = site.pool(&admin, 1, 1).await;
     let instance = site.gpu.have(1).await.remove(0);
     site.register(&service, &pool, &instance).await;
@@ -206,19 +206,19 @@ async fn an_order_whose_answer_is_lost_is_repeated_as_it_was() {
 async fn what_a_replica_has_ordered_before_it_died_is_deleted_and_ordered_anew() {
     let site = Site::new().await;
     site.gpu.lose_answer();
-    let first = site.world.start().await;
-    let pool = site.pool(&site.world.admin(&first), 1, 1).await;
+    let first = site.fixture.start().await;
+    let pool = site.pool(&site.fixture.admin(&first), 1, 1).await;
     let lost = site.gpu.have(1).await.remove(0);
     site.gpu.set_away(true);
     first.stop().await;
     site.gpu.set_away(false);
     // resets the state to before the answer
-    let mut conn = site.world.db.admin().await;
+    let mut conn = site.fixture.db.admin().await;
     let unanswered = "update jobs.workers set stage = 'ordered' where instance_id is not null";
     sqlx::query(unanswered).execute(&mut conn).await.unwrap();
     site.pass_time().await;
-    let second = site.world.start().await;
-    let admin = site.world.admin(&second);
+    let second = site.fixture.start().await;
+    let admin = site.fixture.admin(&second);
     let instance = eventually("another instance is ordered", async || {
         let instances = site.gpu.instances();
         (instances.len() == 1 && instances[0].id != lost.id).then(|| instances[0].clone())
@@ -230,7 +230,7 @@ async fn what_a_replica_has_ordered_before_it_died_is_deleted_and_ordered_anew()
         (workers.len() == 1 && workers[0]["instance_id"] == instance.id.as_str()).then_some(())
     })
     .await;
-    Client::new(second.door.base())
+    Client::new(second.worker_api.base())
         .token(lost.token())
         .post("/worker/v1/register", json!({}))
         .await
@@ -242,12 +242,12 @@ async fn what_a_replica_has_ordered_before_it_died_is_deleted_and_ordered_anew()
 #[tokio::test]
 async fn a_worker_whose_instance_fails_is_replaced_after_a_delay() {
     let site = Site::new().await;
-    let service = site.world.start().await;
-    let admin = site.world.admin(&service);
+    let service = site.fixture.start().await;
+    let admin = site.fixture.admin(&service);
     let pool = site.pool(&admin, 1, 1).await;
     let instance = site.gpu.have(1).await.remove(0);
     let worker = site.register(&service, &pool, &instance).await;
-    let member = site.world.member(&service, TenantId::new());
+    let member = site.fixture.member(&service, TenantId::new());
     let job = submit(&member, json!({})).await.str("id").to_owned();
     let work = worker.work().await;
     site.gpu.stop(&instance.id);
@@ -273,12 +273,12 @@ async fn a_worker_whose_instance_fails_is_replaced_after_a_delay() {
 #[tokio::test]
 async fn a_worker_that_does_not_register_is_replaced() {
     let site = Site::new().await;
-    let service = site.world.start().await;
-    let admin = site.world.admin(&service);
+    let service = site.fixture.start().await;
+    let admin = site.fixture.admin(&service);
     let pool = site.pool(&admin, 1, 1).await;
     let silent = site.gpu.have(1).await.remove(0);
     let age = async |seconds: i32| {
-        let mut conn = site.world.db.admin().await;
+        let mut conn = site.fixture.db.admin().await;
         site.pass_time().await;
         let age = "update jobs.workers set silent_since = now() - make_interval(secs => $1)
                    where silent_since is not null and stage = 'placed'";
@@ -307,12 +307,12 @@ async fn a_worker_that_does_not_register_is_replaced() {
 #[tokio::test]
 async fn a_drained_worker_ends_its_job_and_gets_no_other() {
     let site = Site::new().await;
-    let service = site.world.start().await;
-    let admin = site.world.admin(&service);
+    let service = site.fixture.start().await;
+    let admin = site.fixture.admin(&service);
     let pool = site.pool(&admin, 1, 1).await;
     let instance = site.gpu.have(1).await.remove(0);
     let worker = site.register(&service, &pool, &instance).await;
-    let member = site.world.member(&service, TenantId::new());
+    let member = site.fixture.member(&service, TenantId::new());
     let job = submit(&member, json!({})).await.str("id").to_owned();
     let work = worker.work().await;
     let next = submit(&member, json!({})).await.str("id").to_owned();
@@ -335,8 +335,8 @@ async fn a_drained_worker_ends_its_job_and_gets_no_other() {
 async fn a_refused_order_is_the_pools_problem() {
     let site = Site::new().await;
     site.gpu.set_refuses(true);
-    let service = site.world.start().await;
-    let admin = site.world.admin(&service);
+    let service = site.fixture.start().await;
+    let admin = site.fixture.admin(&service);
     let pool = site.pool(&admin, 1, 1).await;
     let problem = eventually("the pool has a problem", async || {
         admin.get(&pool).await.expect(200).body["status"]["problem"].as_str().map(str::to_owned)
@@ -354,8 +354,8 @@ async fn a_refused_order_is_the_pools_problem() {
 #[tokio::test]
 async fn only_sensible_pools_have_workers() {
     let mut site = Site::new().await;
-    let service = site.world.start().await;
-    let admin = site.world.admin(&service);
+    let service = site.fixture.start().await;
+    let admin = site.fixture.admin(&service);
     let mut body = json!({ "name": "a", "gpu_specs": ["small"], "workers": workers(1, 2) });
     let refused = admin.post("/v1/platform-pools", body.clone()).await.expect_problem(422, "invalid-field");
     assert_eq!(refused.body["errors"][0]["pointer"], "/tenant_id");
@@ -371,10 +371,10 @@ async fn only_sensible_pools_have_workers() {
     admin.patch(&plain, "\"7\"", stale).await.expect_problem(412, "changed-meanwhile");
     service.stop().await;
 
-    site.world.config.fleet = None;
-    let service = site.world.start().await;
+    site.fixture.config.fleet = None;
+    let service = site.fixture.start().await;
     body["workers"] = workers(1, 2);
-    let admin = site.world.admin(&service);
+    let admin = site.fixture.admin(&service);
     let refused = admin.post("/v1/platform-pools", body).await.expect_problem(422, "invalid-field");
     assert_eq!(refused.body["errors"][0]["pointer"], "/workers");
     service.stop().await;
@@ -383,10 +383,10 @@ async fn only_sensible_pools_have_workers() {
 #[tokio::test(flavor = "multi_thread")]
 async fn workers_of_a_dedicated_pool_reach_each_other() {
     let site = Site::new().await;
-    let service = site.world.start().await;
+    let service = site.fixture.start().await;
     let body = json!({ "name": "acme", "gpu_specs": ["small"], "tenant_id": site.tenant, "dedicated": true,
                        "applications": ["command"], "workers": workers(2, 2) });
-    let _ = site.world.admin(&service).post("/v1/platform-pools", body).await.expect(201);
+    let _ = site.fixture.admin(&service).post("/v1/platform-pools", body).await.expect(201);
     let instances = eventually("two instances are ordered", async || {
         let instances = site.gpu.instances();
         (instances.len() == 2).then_some(instances)

@@ -5,8 +5,8 @@ use serde_json::json;
 use testkit::Client;
 
 use crate::{
+    fixture::{Fixture, fox, pool, submit},
     fleet::Worker,
-    world::{World, fox, pool, submit},
 };
 
 /// Jobs of the tenant that sends too many.
@@ -31,16 +31,16 @@ async fn send(member: &Client, count: usize) -> Vec<String> {
 /// Lets one tenant submit `flood` jobs and two others [`STARTS`] + 1 each, then frees workers one by one. Each turn is three starts,
 /// one for each tenant if they share equally. Returns the turns in which the jobs of the two others start.
 async fn turns(flood: usize) -> [Vec<usize>; 2] {
-    let mut world = World::new().await;
-    (world.config.scheduler.silent_ms, world.config.scheduler.lost_ms) = (600_000, 600_000);
-    let service = world.start().await;
-    let pool = pool(&world.admin(&service)).await;
-    let [heavy, first, second, before] = std::array::from_fn(|_| world.member(&service, TenantId::new()));
+    let mut fixture = Fixture::new().await;
+    (fixture.config.scheduler.silent_ms, fixture.config.scheduler.lost_ms) = (600_000, 600_000);
+    let service = fixture.start().await;
+    let pool = pool(&fixture.admin(&service)).await;
+    let [heavy, first, second, before] = std::array::from_fn(|_| fixture.member(&service, TenantId::new()));
     // jobs of another class of duration, so that the jobs of the other tenants are charged alike
     let long = json!({ "parameters": { "prompt": "a fox", "steps": 150 } });
     let mut workers = Vec::new();
     for n in 0..3 * STARTS {
-        let worker = Worker::start(&world, &service, &pool, &format!("worker-{n}")).await;
+        let worker = Worker::start(&fixture, &service, &pool, &format!("worker-{n}")).await;
         submit(&before, long.clone()).await;
         let work = worker.work().await;
         workers.push((worker, work));

@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 use testkit::{Client, Response, eventually};
 
 use crate::{
+    fixture::{Fixture, Service},
     fleet::{Work, Worker, reaches},
-    world::{Service, World},
 };
 
 /// A dedicated pool with workers, and a member of its tenant.
 struct Band {
-    world: World,
+    fixture: Fixture,
     service: Service,
     tenant: TenantId,
     member: Client,
@@ -26,19 +26,19 @@ fn duet() -> Value {
 
 impl Band {
     async fn new(count: usize) -> Self {
-        let mut world = World::new().await;
-        world.config.scheduler.retry_ms = 1;
-        let service = world.start().await;
+        let mut fixture = Fixture::new().await;
+        fixture.config.scheduler.retry_ms = 1;
+        let service = fixture.start().await;
         let tenant = TenantId::new();
         let body = json!({ "name": "acme", "gpu_specs": ["small"], "tenant_id": tenant, "dedicated": true,
                            "applications": ["command"] });
-        let made = world.admin(&service).post("/v1/platform-pools", body).await.expect(201);
-        let (pool, member) = (made.str("id").to_owned(), world.member(&service, tenant));
+        let made = fixture.admin(&service).post("/v1/platform-pools", body).await.expect(201);
+        let (pool, member) = (made.str("id").to_owned(), fixture.member(&service, tenant));
         let mut workers = Vec::new();
         for n in 0..count {
-            workers.push(Worker::start(&world, &service, &pool, &format!("w{n}")).await);
+            workers.push(Worker::start(&fixture, &service, &pool, &format!("w{n}")).await);
         }
-        Self { world, service, tenant, member, pool, workers }
+        Self { fixture, service, tenant, member, pool, workers }
     }
 
     async fn submit(&self, body: Value) -> String {
@@ -191,8 +191,8 @@ async fn the_next_scheduler_knows_a_gang() {
     // two gangs of two do not share three workers
     let other = band.submit(duet()).await;
     band.service.stop().await;
-    band.service = band.world.start().await;
-    band.member = band.world.member(&band.service, band.tenant);
+    band.service = band.fixture.start().await;
+    band.member = band.fixture.member(&band.service, band.tenant);
     band.workers = band.workers.iter().map(|worker| worker.through(&band.service)).collect();
     eventually("the pool is scheduled again", async || {
         let why = band.member.get(&format!("/v1/jobs/{other}/explanation")).await;
@@ -200,7 +200,7 @@ async fn the_next_scheduler_knows_a_gang() {
     })
     .await;
     assert_eq!(band.state(&other).await, "queued");
-    let stranger = Worker::start(&band.world, &band.service, &band.pool, "late").await;
+    let stranger = Worker::start(&band.fixture, &band.service, &band.pool, "late").await;
     let address = json!({ "address": "10.0.0.9:1" });
     stranger.call(&work, "join", address).await.expect_problem(409, "attempt-not-yours");
     let _ = stranger.unregister().await.expect(200);

@@ -7,11 +7,11 @@ use sqlx::{Connection as _, PgConnection};
 use testkit::{Client, Response, eventually};
 use tokio::task::JoinHandle;
 
-use crate::world::{Service, World, fox, pool};
+use crate::fixture::{Fixture, Service, fox, pool};
 
 /// A tenant whose submissions wait.
 struct Held {
-    world: World,
+    fixture: Fixture,
     service: Service,
     member: Client,
     lock: PgConnection,
@@ -19,18 +19,18 @@ struct Held {
 
 impl Held {
     async fn new() -> Self {
-        let world = World::new().await;
-        let service = world.start().await;
-        let _ = pool(&world.admin(&service)).await;
+        let fixture = Fixture::new().await;
+        let service = fixture.start().await;
+        let _ = pool(&fixture.admin(&service)).await;
         let tenant = TenantId::new();
-        let member = world.member(&service, tenant);
-        let mut lock = world.db.admin().await;
+        let member = fixture.member(&service, tenant);
+        let mut lock = fixture.db.admin().await;
         sqlx::query("select pg_advisory_lock(hashtextextended('tenant ' || $1, 0))")
             .bind(tenant.to_string())
             .execute(&mut lock)
             .await
             .unwrap();
-        Self { world, service, member, lock }
+        Self { fixture, service, member, lock }
     }
 
     /// Sends the first submission, and the others when it waits.
@@ -93,7 +93,7 @@ async fn they_share_transactions_and_have_answers_keys_and_audit_entries_of_thei
     let entries = "select count(distinct (entry::jsonb ->> 'created')) from jobs.audit_entries
                    where entry::jsonb ->> 'operation' = 'POST /v1/jobs'";
     assert_eq!(held.number(entries).await, 130);
-    let admin = held.world.admin(&held.service);
+    let admin = held.fixture.admin(&held.service);
     let verified = admin.get("/v1/platform-job-audit/verification").await.expect(200).body;
     assert_eq!(verified["broken"], json!([]), "{verified}");
     held.stop().await;

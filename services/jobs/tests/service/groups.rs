@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use testkit::{Client, eventually};
 
 use crate::{
+    fixture::{Fixture, pool, submit},
     fleet::{Worker, any_work, reaches},
-    world::{World, pool, submit},
 };
 
 /// Waits for an explanation. Returns until when.
@@ -21,14 +21,14 @@ async fn waits_because(member: &Client, job: &str, message: &str) -> Value {
 
 #[tokio::test]
 async fn a_strict_group_has_a_node_of_its_own() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let pool = pool(&world.admin(&service)).await;
-    let one = Worker::start_on(&world, &service, &pool, "one", "node-1").await;
-    let two = Worker::start_on(&world, &service, &pool, "two", "node-2").await;
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let pool = pool(&fixture.admin(&service)).await;
+    let one = Worker::start_on(&fixture, &service, &pool, "one", "node-1").await;
+    let two = Worker::start_on(&fixture, &service, &pool, "two", "node-2").await;
     let workers = [&one, &two];
     let tenant = TenantId::new();
-    let member = world.member(&service, tenant);
+    let member = fixture.member(&service, tenant);
     let group = |name: &str| json!({ "group": name });
 
     let job = submit(&member, group("campaign")).await;
@@ -38,7 +38,7 @@ async fn a_strict_group_has_a_node_of_its_own() {
     let second = submit(&member, group("campaign")).await.str("id").to_owned();
     waits_because(&member, &second, "The node of the group has no idle worker.").await;
     // a group of the same name of another tenant is another group
-    let stranger = world.member(&service, TenantId::new());
+    let stranger = fixture.member(&service, TenantId::new());
     let strange = submit(&stranger, group("campaign")).await.str("id").to_owned();
     let other = 1 - its;
     let theirs = workers[other].work().await;
@@ -60,8 +60,8 @@ async fn a_strict_group_has_a_node_of_its_own() {
     let until = waits_because(&member, &third, all_held).await;
     assert!(until.is_string(), "{until}");
     service.stop().await;
-    let service = world.start().await;
-    let member = world.member(&service, tenant);
+    let service = fixture.start().await;
+    let member = fixture.member(&service, tenant);
     let workers = [&one.through(&service), &two.through(&service)];
     assert_eq!(waits_because(&member, &third, all_held).await, until);
     // it gets the first node on which no job of its group runs
@@ -78,11 +78,11 @@ async fn a_strict_group_has_a_node_of_its_own() {
 
 #[tokio::test]
 async fn groups_of_two_tenants_alternate_on_one_node() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let pool = pool(&world.admin(&service)).await;
-    let worker = Worker::start(&world, &service, &pool, "one").await;
-    let members = [(); 2].map(|()| world.member(&service, TenantId::new()));
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let pool = pool(&fixture.admin(&service)).await;
+    let worker = Worker::start(&fixture, &service, &pool, "one").await;
+    let members = [(); 2].map(|()| fixture.member(&service, TenantId::new()));
     let mut jobs = Vec::new();
     for _ in 0..3 {
         for member in &members {
@@ -103,20 +103,20 @@ async fn groups_of_two_tenants_alternate_on_one_node() {
 
 #[tokio::test]
 async fn ten_minutes_without_a_job_count_from_the_last_one_whoever_leads() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let pool = pool(&world.admin(&service)).await;
-    let worker = Worker::start(&world, &service, &pool, "one").await;
-    let member = world.member(&service, TenantId::new());
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let pool = pool(&fixture.admin(&service)).await;
+    let worker = Worker::start(&fixture, &service, &pool, "one").await;
+    let member = fixture.member(&service, TenantId::new());
     let job = submit(&member, json!({ "group": "campaign" })).await.str("id").to_owned();
     let _ = worker.complete(&worker.work().await).await.expect(200);
     reaches(&member, &job, "succeeded").await;
     service.stop().await;
-    let mut conn = world.db.admin().await;
+    let mut conn = fixture.db.admin().await;
     let used = "update jobs.group_nodes set used_at = used_at - interval '9 minutes 58 seconds'
                 where used_at > now() - interval '1 minute'";
     assert_eq!(sqlx::query(used).execute(&mut conn).await.unwrap().rows_affected(), 1);
-    let service = world.start().await;
+    let service = fixture.start().await;
     eventually("the group has left its node", async || {
         let held = sqlx::query_scalar::<_, i64>("select count(*) from jobs.group_nodes");
         (held.fetch_one(&mut conn).await.unwrap() == 0).then_some(())
@@ -127,17 +127,17 @@ async fn ten_minutes_without_a_job_count_from_the_last_one_whoever_leads() {
 
 #[tokio::test]
 async fn a_group_whose_node_is_lost_gets_another() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let pool = pool(&world.admin(&service)).await;
-    let one = Worker::start_on(&world, &service, &pool, "one", "node-1").await;
-    let member = world.member(&service, TenantId::new());
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let pool = pool(&fixture.admin(&service)).await;
+    let one = Worker::start_on(&fixture, &service, &pool, "one", "node-1").await;
+    let member = fixture.member(&service, TenantId::new());
     let first = submit(&member, json!({ "group": "campaign" })).await.str("id").to_owned();
     let work = one.work().await;
     let _ = one.complete(&work).await.expect(200);
     reaches(&member, &first, "succeeded").await;
     let _ = one.unregister().await.expect(200);
-    let two = Worker::start_on(&world, &service, &pool, "two", "node-2").await;
+    let two = Worker::start_on(&fixture, &service, &pool, "two", "node-2").await;
     let second = submit(&member, json!({ "group": "campaign" })).await.str("id").to_owned();
     waits_because(&member, &second, "The node of the group has no idle worker.").await;
     // a minute later
@@ -153,17 +153,17 @@ async fn a_group_whose_node_is_lost_gets_another() {
 
 #[tokio::test]
 async fn a_group_has_a_valid_name() {
-    let world = World::new().await;
-    let service = world.start().await;
-    pool(&world.admin(&service)).await;
-    let member = world.member(&service, TenantId::new());
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    pool(&fixture.admin(&service)).await;
+    let member = fixture.member(&service, TenantId::new());
     for (change, field) in [
         (json!({ "group": "" }), "/group"),
         (json!({ "group": "x".repeat(129) }), "/group"),
         (json!({ "group": "a\u{0}b" }), "/group"),
         (json!({ "group_mode": "prefer" }), "/group_mode"),
     ] {
-        let mut body = crate::world::fox();
+        let mut body = crate::fixture::fox();
         body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
         let refused = member.post("/v1/jobs", body).await.expect_problem(422, "invalid-field");
         assert_eq!(refused.body["errors"][0]["pointer"], field);

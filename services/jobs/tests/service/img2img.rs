@@ -9,9 +9,9 @@ use sqlx::Connection as _;
 use testkit::{Client, Response, eventually};
 
 use crate::{
+    fixture::{Fixture, fox, pool},
     fleet::{Worker, put_as, reaches},
     runner::Studio,
-    world::{World, fox, pool},
 };
 
 /// Edge of the pictures.
@@ -156,12 +156,12 @@ async fn img2img_fails_without_another_try_if_its_picture_is_none() {
 
 #[tokio::test]
 async fn img2img_needs_pictures_of_its_tenant() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let pool = pool(&world.admin(&service)).await;
-    let worker = Worker::start(&world, &service, &pool, "first").await;
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let pool = pool(&fixture.admin(&service)).await;
+    let worker = Worker::start(&fixture, &service, &pool, "first").await;
     let (member, stranger) =
-        (world.member(&service, TenantId::new()), world.member(&service, TenantId::new()));
+        (fixture.member(&service, TenantId::new()), fixture.member(&service, TenantId::new()));
     let own = upload(&member, png(|_, _| [0; 3])).await;
     let foreign = upload(&stranger, png(|_, _| [0; 3])).await;
     let mut problems = Vec::new();
@@ -209,7 +209,7 @@ async fn img2img_repaints_a_result_of_another_job() {
     // its job is deleted before the worker begins
     studio.stop().await;
     let job = submit(&studio.member, json!({ "image": image })).await.expect(202).str("id").to_owned();
-    let mut conn = studio.world.db.admin().await;
+    let mut conn = studio.fixture.db.admin().await;
     let old =
         sqlx::query("update jobs.jobs set ended_at = now() - interval '91 days' where ended_at is not null");
     old.execute(&mut conn).await.unwrap();

@@ -8,8 +8,8 @@ use testkit::{Client, Response, eventually};
 use uuid::Uuid;
 
 use crate::{
+    fixture::{Fixture, Service, fox, pool, submit},
     fleet::{Worker, reaches},
-    world::{Service, World, fox, pool, submit},
 };
 
 /// The job of a client's number.
@@ -20,12 +20,12 @@ fn numbered(req_no: Uuid, prompt: &str) -> Value {
     body
 }
 
-async fn start() -> (World, Service, String, Client) {
-    let world = World::new().await;
-    let service = world.start().await;
-    let pool = pool(&world.admin(&service)).await;
-    let member = world.member(&service, TenantId::new());
-    (world, service, pool, member)
+async fn start() -> (Fixture, Service, String, Client) {
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let pool = pool(&fixture.admin(&service)).await;
+    let member = fixture.member(&service, TenantId::new());
+    (fixture, service, pool, member)
 }
 
 async fn count(member: &Client) -> usize {
@@ -34,7 +34,7 @@ async fn count(member: &Client) -> usize {
 
 #[tokio::test]
 async fn a_request_number_stands_for_one_job() {
-    let (world, service, _, member) = start().await;
+    let (fixture, service, _, member) = start().await;
     let number = Uuid::new_v4();
     let answers = join_all((0..8).map(|_| member.post("/v1/jobs", numbered(number, "a fox")))).await;
     let ids: Vec<_> = answers.into_iter().map(|answer| answer.expect(202).str("id").to_owned()).collect();
@@ -55,7 +55,7 @@ async fn a_request_number_stands_for_one_job() {
     let none = member.get(&format!("/v1/jobs?req_no={}", Uuid::new_v4())).await.expect(200);
     assert_eq!(none.body["items"], json!([]));
     // another tenant's numbers are its own
-    let stranger = world.member(&service, TenantId::new());
+    let stranger = fixture.member(&service, TenantId::new());
     let own = stranger.post("/v1/jobs", numbered(number, "a dog")).await.expect(202);
     assert_ne!(own.str("id"), ids[0]);
     let found = stranger.get(&format!("/v1/jobs?req_no={number}")).await.expect(200);
@@ -64,14 +64,14 @@ async fn a_request_number_stands_for_one_job() {
     // a repetition may be late
     let late = Uuid::new_v4();
     let mut soon = numbered(late, "a fox");
-    soon["deadline"] = json!(world.in_seconds(1));
+    soon["deadline"] = json!(fixture.in_seconds(1));
     let job = member.post("/v1/jobs", soon.clone()).await.expect(202).str("id").to_owned();
     reaches(&member, &job, "expired").await;
     assert_eq!(member.post("/v1/jobs", soon.clone()).await.expect(202).str("state"), "expired");
     soon["req_no"] = json!(Uuid::new_v4());
     member.post("/v1/jobs", soon.clone()).await.expect_problem(422, "invalid-field");
     // and the number of a deleted job is not free
-    let mut conn = world.db.admin().await;
+    let mut conn = fixture.db.admin().await;
     sqlx::query("delete from jobs.jobs where req_no = $1").bind(late).execute(&mut conn).await.unwrap();
     conn.close().await.unwrap();
     soon["req_no"] = json!(late);
@@ -81,7 +81,7 @@ async fn a_request_number_stands_for_one_job() {
 
 #[tokio::test]
 async fn each_job_of_a_batch_is_accepted_or_refused_by_itself() {
-    let (world, service, pool, member) = start().await;
+    let (fixture, service, pool, member) = start().await;
     let (number, reused) = (Uuid::new_v4(), Uuid::new_v4());
     let known = member.post("/v1/jobs", numbered(reused, "a fox")).await.expect(202).str("id").to_owned();
     let invalid =
@@ -126,7 +126,7 @@ async fn each_job_of_a_batch_is_accepted_or_refused_by_itself() {
     // and they run
     let full = member.post("/v1/job-batches", json!({ "jobs": vec![fox(); 1_000] })).await.expect(202);
     assert!(full.body["items"].as_array().unwrap().iter().all(|item| item["job"]["state"] == "queued"));
-    let worker = Worker::start(&world, &service, &pool, "first").await;
+    let worker = Worker::start(&fixture, &service, &pool, "first").await;
     for _ in 0..4 {
         let work = worker.work().await;
         assert_eq!(worker.complete(&work).await.expect(200).str("state"), "succeeded");
@@ -141,9 +141,9 @@ async fn patch(member: &Client, job: &Response, change: Value) -> Response {
 
 #[tokio::test]
 async fn a_job_that_waits_is_changed() {
-    let (world, service, pool, member) = start().await;
+    let (fixture, service, pool, member) = start().await;
     let first = submit(&member, json!({})).await;
-    let second = submit(&member, json!({ "deadline": world.in_seconds(2) })).await;
+    let second = submit(&member, json!({ "deadline": fixture.in_seconds(2) })).await;
     let path = format!("/v1/jobs/{}", second.str("id"));
     let blind = member.send(reqwest::Method::PATCH, &path, &json!({ "priority": 9 })).await;
     blind.expect_problem(428, "if-match-required");
@@ -157,7 +157,7 @@ async fn a_job_that_waits_is_changed() {
         assert_eq!(refused.body["errors"][0]["pointer"], pointer);
     }
     let etag = member.get(&path).await.expect(200).header("etag").unwrap().to_owned();
-    let deadline = world.in_seconds(3_600);
+    let deadline = fixture.in_seconds(3_600);
     let changed = member.patch(&path, &etag, json!({ "priority": 9, "deadline": deadline })).await;
     let changed = changed.expect(200);
     assert_eq!((&changed.body["priority"], changed.str("level")), (&json!(9), "ordinary"));
@@ -166,18 +166,18 @@ async fn a_job_that_waits_is_changed() {
     assert_eq!(same.header("etag"), changed.header("etag"), "nothing has changed");
 
     // it does not expire
-    let waits = patch(&member, &first, json!({ "deadline": world.in_seconds(2) })).await.expect(200);
+    let waits = patch(&member, &first, json!({ "deadline": fixture.in_seconds(2) })).await.expect(200);
     reaches(&member, waits.str("id"), "expired").await;
     // nor does one whose new deadline the scheduler has not read yet
-    let unread = submit(&member, json!({ "deadline": world.in_seconds(1) })).await;
-    let mut conn = world.db.admin().await;
+    let unread = submit(&member, json!({ "deadline": fixture.in_seconds(1) })).await;
+    let mut conn = fixture.db.admin().await;
     sqlx::query("update jobs.jobs set deadline = now() + interval '1 hour' where id = $1")
         .bind(unread.str("id").parse::<ids::JobId>().unwrap())
         .execute(&mut conn)
         .await
         .unwrap();
     conn.close().await.unwrap();
-    let after = submit(&member, json!({ "deadline": world.in_seconds(2) })).await;
+    let after = submit(&member, json!({ "deadline": fixture.in_seconds(2) })).await;
     reaches(&member, after.str("id"), "expired").await;
     let read = member.get(&format!("/v1/jobs/{}", unread.str("id"))).await.expect(200);
     assert_eq!(read.str("state"), "queued");
@@ -187,7 +187,7 @@ async fn a_job_that_waits_is_changed() {
     let urgent = submit(&member, json!({})).await;
     let _ = patch(&member, &urgent, json!({ "priority": 8 })).await.expect(200);
     let _ = patch(&member, &second, json!({ "priority": 6 })).await.expect(200);
-    let worker = Worker::start(&world, &service, &pool, "first").await;
+    let worker = Worker::start(&fixture, &service, &pool, "first").await;
     let work = worker.work().await;
     assert_eq!(work.job, urgent.str("id"));
     let _ = worker.complete(&work).await.expect(200);

@@ -5,15 +5,15 @@ use ids::{JobId, TenantId};
 use serde_json::{Value, json};
 use sqlx::Connection as _;
 
-use crate::world::{World, fox, pool, submit};
+use crate::fixture::{Fixture, fox, pool, submit};
 
 #[tokio::test]
 async fn a_job_of_another_tenant_is_not_found() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let _ = pool(&world.admin(&service)).await;
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let _ = pool(&fixture.admin(&service)).await;
     let tenant = TenantId::new();
-    let (owner, stranger) = (world.member(&service, tenant), world.member(&service, TenantId::new()));
+    let (owner, stranger) = (fixture.member(&service, tenant), fixture.member(&service, TenantId::new()));
     let made = submit(&owner, json!({})).await;
     for id in [made.str("id").to_owned(), JobId::new().to_string(), "job_nonsense".to_owned()] {
         for answer in [
@@ -27,7 +27,7 @@ async fn a_job_of_another_tenant_is_not_found() {
     assert_eq!(stranger.get("/v1/jobs").await.expect(200).body["items"], json!([]));
     assert_eq!(owner.get(&format!("/v1/jobs/{}", made.str("id"))).await.expect(200).str("state"), "queued");
 
-    let viewer = service.client.token(&world.issuer.user(tenant, Role::Viewer));
+    let viewer = service.client.token(&fixture.issuer.user(tenant, Role::Viewer));
     let _ = viewer.get("/v1/jobs").await.expect(200);
     viewer.post("/v1/jobs", fox()).await.expect_problem(403, "forbidden");
     let path = format!("/v1/jobs/{}/cancel", made.str("id"));
@@ -38,12 +38,12 @@ async fn a_job_of_another_tenant_is_not_found() {
 /// The statements have no tenant predicate of their own.
 #[tokio::test]
 async fn row_level_security_hides_the_rows_of_other_tenants() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let _ = pool(&world.admin(&service)).await;
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let _ = pool(&fixture.admin(&service)).await;
     let (tenant, other) = (TenantId::new(), TenantId::new());
-    submit(&world.member(&service, tenant), json!({})).await;
-    let db = db::Db::connect(atelier_jobs::NAME, &world.config.database).unwrap();
+    submit(&fixture.member(&service, tenant), json!({})).await;
+    let db = db::Db::connect(atelier_jobs::NAME, &fixture.config.database).unwrap();
     let counts = async |tx: &mut sqlx::PgConnection| -> Vec<i64> {
         let counts = "select count(*) from jobs union all select count(*) from job_inputs
              union all select count(*) from idempotency_keys where scope like 'ten%'";
@@ -58,7 +58,7 @@ async fn row_level_security_hides_the_rows_of_other_tenants() {
     assert_eq!(touched.rows_affected(), 0);
     drop(foreign);
 
-    let mut admin = world.db.admin().await;
+    let mut admin = fixture.db.admin().await;
     let unforced: Vec<String> = sqlx::query_scalar(
         "select c.relname::text from pg_class c join pg_namespace n on n.oid = c.relnamespace
          join pg_attribute a on a.attrelid = c.oid and a.attname = 'tenant_id'

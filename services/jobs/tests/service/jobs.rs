@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 use sqlx::Connection as _;
 use testkit::eventually;
 
-use crate::world::{World, fox, pool, submit};
+use crate::fixture::{Fixture, fox, pool, submit};
 
 #[tokio::test]
 async fn a_job_is_submitted_once_and_cancelled_once() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let _ = pool(&world.admin(&service)).await;
-    let member = world.member(&service, TenantId::new());
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let _ = pool(&fixture.admin(&service)).await;
+    let member = fixture.member(&service, TenantId::new());
     let once = member.key("the-same");
     let made = once.post("/v1/jobs", fox()).await.expect(202);
     let path = format!("/v1/jobs/{}", made.str("id"));
@@ -46,10 +46,10 @@ async fn a_job_is_submitted_once_and_cancelled_once() {
 
 #[tokio::test]
 async fn levels_follow_from_priorities() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let _ = pool(&world.admin(&service)).await;
-    let member = world.member(&service, TenantId::new());
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let _ = pool(&fixture.admin(&service)).await;
+    let member = fixture.member(&service, TenantId::new());
     for (order, level) in [
         (json!({ "priority": 1 }), "background"),
         (json!({ "priority": 4 }), "ordinary"),
@@ -75,10 +75,10 @@ async fn levels_follow_from_priorities() {
 
 #[tokio::test]
 async fn lists_are_filtered_and_in_a_stable_order() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let _ = pool(&world.admin(&service)).await;
-    let member = world.member(&service, TenantId::new());
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let _ = pool(&fixture.admin(&service)).await;
+    let member = fixture.member(&service, TenantId::new());
     let mut ids = Vec::new();
     for priority in [5, 9, 5, 0, 5] {
         ids.insert(0, submit(&member, json!({ "priority": priority })).await.str("id").to_owned());
@@ -112,11 +112,11 @@ async fn lists_are_filtered_and_in_a_stable_order() {
 
 #[tokio::test]
 async fn bad_input_is_named() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let member = world.member(&service, TenantId::new());
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let member = fixture.member(&service, TenantId::new());
     member.post("/v1/jobs", fox()).await.expect_problem(409, "no-pool");
-    let _ = pool(&world.admin(&service)).await;
+    let _ = pool(&fixture.admin(&service)).await;
     for (change, pointer) in [
         (json!({ "application": "paint" }), "/method"),
         (json!({ "method": "upscale" }), "/method"),
@@ -142,11 +142,11 @@ async fn bad_input_is_named() {
 
 #[tokio::test]
 async fn jobs_are_deleted_long_after_their_end() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let _ = pool(&world.admin(&service)).await;
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let _ = pool(&fixture.admin(&service)).await;
     let tenant = TenantId::new();
-    let member = world.member(&service, tenant);
+    let member = fixture.member(&service, tenant);
     let mut paths = Vec::new();
     for _ in 0..3 {
         paths.push(format!("/v1/jobs/{}", submit(&member, json!({})).await.str("id")));
@@ -155,7 +155,7 @@ async fn jobs_are_deleted_long_after_their_end() {
     for path in &paths[..2] {
         let _ = member.post(&format!("{path}/cancel"), Value::Null).await.expect(202);
     }
-    let mut conn = world.db.admin().await;
+    let mut conn = fixture.db.admin().await;
     for (path, days) in paths.iter().zip([91, 89, 91]) {
         let id: JobId = path.trim_start_matches("/v1/jobs/").parse().unwrap();
         let aged = "update jobs.jobs set created_at = now() - make_interval(days => $2),
@@ -165,8 +165,8 @@ async fn jobs_are_deleted_long_after_their_end() {
     conn.close().await.unwrap();
     service.stop().await;
 
-    let service = world.start().await;
-    let member = world.member(&service, tenant);
+    let service = fixture.start().await;
+    let member = fixture.member(&service, tenant);
     eventually("the oldest is deleted", async || (member.get(&paths[0]).await.status == 404).then_some(()))
         .await;
     for path in &paths[1..] {

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use testkit::{Client, eventually};
 
 use crate::{
+    fixture::{Service, submit},
     fleet::{Work, Worker, reaches},
     fleets::{Site, items, patch, workers},
     gpu::Instance,
-    world::{Service, submit},
 };
 
 fn lending(lent_max: u32) -> Value {
@@ -39,7 +39,7 @@ async fn submit_all(member: &Client, count: usize) -> Vec<String> {
 /// A pool that lends one unit, which a job runs on.
 async fn lent_job(site: &Site, service: &Service, member: &Client) -> (String, Instance, Worker, Work) {
     site.gpu.set_spare("small", 1);
-    let pool = site.pool_with(&site.world.admin(service), lending(1)).await;
+    let pool = site.pool_with(&site.fixture.admin(service), lending(1)).await;
     submit_all(member, 8).await;
     let instance = lent(site, 1).await.remove(0);
     let worker = site.register(service, &pool, &instance).await;
@@ -50,12 +50,12 @@ async fn lent_job(site: &Site, service: &Service, member: &Client) -> (String, I
 #[tokio::test]
 async fn spare_units_are_lent_as_far_as_there_are_any() {
     let site = Site::new().await;
-    let service = site.world.start().await;
-    let admin = site.world.admin(&service);
+    let service = site.fixture.start().await;
+    let admin = site.fixture.admin(&service);
     site.gpu.set_spare("small", 1);
     site.gpu.set_spare("large", 1);
     let pool = site.pool_with(&admin, lending(3)).await;
-    let member = site.world.member(&service, TenantId::new());
+    let member = site.fixture.member(&service, TenantId::new());
     let jobs = submit_all(&member, 20).await;
     let instances = lent(&site, 2).await;
     let mut specs: Vec<_> = instances.iter().map(|one| one.order["gpu_spec"].as_str().unwrap()).collect();
@@ -90,8 +90,8 @@ async fn spare_units_are_lent_as_far_as_there_are_any() {
 #[tokio::test]
 async fn a_unit_that_the_stock_wants_back_is_returned_after_its_job() {
     let site = Site::new().await;
-    let service = site.world.start().await;
-    let member = site.world.member(&service, TenantId::new());
+    let service = site.fixture.start().await;
+    let member = site.fixture.member(&service, TenantId::new());
     let (_, instance, worker, work) = lent_job(&site, &service, &member).await;
     site.gpu.set_spare("small", 0);
     site.gpu.want_back("small", 1);
@@ -113,11 +113,11 @@ async fn a_unit_that_the_stock_wants_back_is_returned_after_its_job() {
 #[tokio::test]
 async fn nothing_is_lent_or_returned_while_the_stock_does_not_answer() {
     let site = Site::new().await;
-    let service = site.world.start().await;
-    let member = site.world.member(&service, TenantId::new());
+    let service = site.fixture.start().await;
+    let member = site.fixture.member(&service, TenantId::new());
     site.gpu.set_stock_away(true);
     site.gpu.set_spare("small", 1);
-    let pool = site.pool_with(&site.world.admin(&service), lending(1)).await;
+    let pool = site.pool_with(&site.fixture.admin(&service), lending(1)).await;
     submit_all(&member, 8).await;
     eventually("the stock is asked twice", async || (site.gpu.asked() >= 2).then_some(())).await;
     let firm = site.gpu.have(1).await.remove(0);
@@ -148,8 +148,8 @@ async fn nothing_is_lent_or_returned_while_the_stock_does_not_answer() {
 #[tokio::test]
 async fn a_recalled_worker_leaves_its_job_to_others() {
     let site = Site::new().await;
-    let service = site.world.start().await;
-    let member = site.world.member(&service, TenantId::new());
+    let service = site.fixture.start().await;
+    let member = site.fixture.member(&service, TenantId::new());
     let (pool, instance, worker, work) = lent_job(&site, &service, &member).await;
     site.gpu.set_spare("small", 0);
     // another than the shown one would be taken first: it has nothing to do
@@ -157,9 +157,9 @@ async fn a_recalled_worker_leaves_its_job_to_others() {
         (site.gpu.instances().iter().find(|one| one.id == instance.id)?.rank > 0).then_some(())
     })
     .await;
-    site.gpu.recall(&instance.id, site.world.in_seconds(20));
+    site.gpu.recall(&instance.id, site.fixture.in_seconds(20));
     assert_eq!(worker.stop(&work).await, "preempted");
-    let shown = items(&site.world.admin(&service), &format!("{pool}/workers")).await;
+    let shown = items(&site.fixture.admin(&service), &format!("{pool}/workers")).await;
     let shown = shown.iter().find(|one| one["id"] == worker.id.as_str()).unwrap();
     assert_eq!((&shown["tenure"], &shown["stage"]), (&json!("lent"), &json!("draining")));
     assert!(shown["leave_by"].is_string(), "{shown}");
@@ -171,7 +171,7 @@ async fn a_recalled_worker_leaves_its_job_to_others() {
         site.gpu.instances().iter().all(|one| one.id != instance.id).then_some(())
     })
     .await;
-    let status = site.world.admin(&service).get(&pool).await.expect(200).body["status"].clone();
+    let status = site.fixture.admin(&service).get(&pool).await.expect(200).body["status"].clone();
     assert_eq!((&status["problem"], &status["retry_at"]), (&Value::Null, &Value::Null));
     service.stop().await;
 }
@@ -179,10 +179,10 @@ async fn a_recalled_worker_leaves_its_job_to_others() {
 #[tokio::test]
 async fn a_worker_that_does_not_leave_in_time_loses_its_job_without_a_failure() {
     let site = Site::new().await;
-    let service = site.world.start().await;
-    let member = site.world.member(&service, TenantId::new());
+    let service = site.fixture.start().await;
+    let member = site.fixture.member(&service, TenantId::new());
     let (_, instance, worker, work) = lent_job(&site, &service, &member).await;
-    site.gpu.recall(&instance.id, site.world.in_seconds(4));
+    site.gpu.recall(&instance.id, site.fixture.in_seconds(4));
     let again = reaches(&member, &work.job, "queued").await;
     assert_eq!(again.body["reason"], "recalled");
     let refused = worker.progress(&work, 3).await.status;
@@ -193,18 +193,18 @@ async fn a_worker_that_does_not_leave_in_time_loses_its_job_without_a_failure() 
 #[tokio::test]
 async fn a_recall_while_nobody_looks_is_no_failure_either() {
     let site = Site::new().await;
-    let service = site.world.start().await;
+    let service = site.fixture.start().await;
     let tenant = TenantId::new();
-    let (pool, instance, _, work) = lent_job(&site, &service, &site.world.member(&service, tenant)).await;
+    let (pool, instance, _, work) = lent_job(&site, &service, &site.fixture.member(&service, tenant)).await;
     service.stop().await;
     // the gpu service has stopped it meanwhile
-    site.gpu.recall(&instance.id, site.world.in_seconds(-10));
+    site.gpu.recall(&instance.id, site.fixture.in_seconds(-10));
     site.gpu.stop(&instance.id);
     site.pass_time().await;
-    let service = site.world.start().await;
-    let again = reaches(&site.world.member(&service, tenant), &work.job, "queued").await;
+    let service = site.fixture.start().await;
+    let again = reaches(&site.fixture.member(&service, tenant), &work.job, "queued").await;
     assert_eq!(again.body["reason"], "recalled");
-    let status = site.world.admin(&service).get(&pool).await.expect(200).body["status"].clone();
+    let status = site.fixture.admin(&service).get(&pool).await.expect(200).body["status"].clone();
     assert_eq!(status["problem"], Value::Null);
     service.stop().await;
 }
@@ -212,10 +212,10 @@ async fn a_recall_while_nobody_looks_is_no_failure_either() {
 #[tokio::test]
 async fn a_job_that_was_recalled_twice_waits_for_a_firm_worker() {
     let site = Site::new().await;
-    let service = site.world.start().await;
-    let member = site.world.member(&service, TenantId::new());
+    let service = site.fixture.start().await;
+    let member = site.fixture.member(&service, TenantId::new());
     site.gpu.set_spare("small", 1);
-    let pool = site.pool_with(&site.world.admin(&service), lending(1)).await;
+    let pool = site.pool_with(&site.fixture.admin(&service), lending(1)).await;
     let job = submit(&member, json!({ "priority": 6 })).await.str("id").to_owned();
     submit_all(&member, 8).await;
     let mut left = Vec::new();
@@ -228,7 +228,7 @@ async fn a_job_that_was_recalled_twice_waits_for_a_firm_worker() {
         let worker = site.register(&service, &pool, &instance).await;
         let work = worker.work().await;
         assert_eq!(work.job, job, "it is the first of its tenant");
-        site.gpu.recall(&instance.id, site.world.in_seconds(20));
+        site.gpu.recall(&instance.id, site.fixture.in_seconds(20));
         worker.stop(&work).await;
         let _ = worker.leave(&work).await.expect(200);
         left.push(instance.id);
@@ -252,11 +252,11 @@ async fn a_job_that_was_recalled_twice_waits_for_a_firm_worker() {
 #[tokio::test]
 async fn a_unit_that_is_gone_before_it_is_claimed_is_no_failure() {
     let site = Site::new().await;
-    let service = site.world.start().await;
-    let admin = site.world.admin(&service);
+    let service = site.fixture.start().await;
+    let admin = site.fixture.admin(&service);
     site.gpu.set_spare("small", 1);
     let pool = site.pool_with(&admin, lending(1)).await;
-    let member = site.world.member(&service, TenantId::new());
+    let member = site.fixture.member(&service, TenantId::new());
     submit_all(&member, 8).await;
     let instance = lent(&site, 1).await.remove(0);
     site.gpu.set_spare("small", 0);
@@ -270,17 +270,17 @@ async fn a_unit_that_is_gone_before_it_is_claimed_is_no_failure() {
 #[tokio::test]
 async fn lending_needs_a_firm_worker_and_a_stock() {
     let mut site = Site::new().await;
-    let service = site.world.start().await;
-    let admin = site.world.admin(&service);
+    let service = site.fixture.start().await;
+    let admin = site.fixture.admin(&service);
     let pool = site.pool_with(&admin, lending(1)).await;
     let mut none = lending(1);
     none["max"] = json!(0);
     let refused = patch(&admin, &pool, none).await.expect_problem(422, "invalid-field");
     assert_eq!(refused.body["errors"][0]["pointer"], "/workers/max");
     service.stop().await;
-    site.world.config.stock = None;
-    let service = site.world.start().await;
-    let refused = patch(&site.world.admin(&service), &pool, lending(2)).await;
+    site.fixture.config.stock = None;
+    let service = site.fixture.start().await;
+    let refused = patch(&site.fixture.admin(&service), &pool, lending(2)).await;
     let refused = refused.expect_problem(422, "invalid-field");
     assert_eq!(refused.body["errors"][0]["pointer"], "/workers/lent_max");
     service.stop().await;

@@ -4,7 +4,7 @@ use ids::TenantId;
 use serde_json::{Value, json};
 use testkit::Client;
 
-use crate::world::{Service, World, fox, pool, submit};
+use crate::fixture::{Fixture, Service, fox, pool, submit};
 
 /// Whether an item is in a list.
 type Has<'a> = &'a dyn Fn(&Value) -> bool;
@@ -27,7 +27,7 @@ const MIX: &str = "
 
 /// A tenant with 60 jobs, and another with 6.
 struct Studio {
-    world: World,
+    fixture: Fixture,
     service: Service,
     member: Client,
     other: Client,
@@ -35,16 +35,16 @@ struct Studio {
 
 impl Studio {
     async fn new() -> Self {
-        let world = World::new().await;
-        let service = world.start().await;
-        let _ = pool(&world.admin(&service)).await;
-        let [member, other] = [(); 2].map(|()| world.member(&service, TenantId::new()));
+        let fixture = Fixture::new().await;
+        let service = fixture.start().await;
+        let _ = pool(&fixture.admin(&service)).await;
+        let [member, other] = [(); 2].map(|()| fixture.member(&service, TenantId::new()));
         for (client, count) in [(&member, 60), (&other, 6)] {
             let jobs: Vec<Value> = (0..count).map(Self::order).collect();
             let made = client.post("/v1/job-batches", json!({ "jobs": jobs })).await.expect(202).body;
             assert!(made["items"].as_array().unwrap().iter().all(|item| item["problem"].is_null()), "{made}");
         }
-        let studio = Self { world, service, member, other };
+        let studio = Self { fixture, service, member, other };
         studio.execute(MIX).await;
         studio
     }
@@ -59,7 +59,7 @@ impl Studio {
     }
 
     async fn execute(&self, sql: &'static str) {
-        sqlx::query(sql).execute(&mut self.world.db.admin().await).await.unwrap();
+        sqlx::query(sql).execute(&mut self.fixture.db.admin().await).await.unwrap();
     }
 }
 

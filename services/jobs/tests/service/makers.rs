@@ -12,22 +12,22 @@ use uuid::Uuid;
 
 use crate::{
     endpoint::Endpoint,
+    fixture::{Fixture, Service, pool, submit},
     mq_tenant::{Studio, Tenant, connect, fox, named},
-    world::{Service, World, pool, submit},
 };
 
 /// A client with a token of this user, or of their API key.
 fn client(
-    world: &World,
+    fixture: &Fixture,
     service: &Service,
     tenant: TenantId,
     role: Role,
     who: (UserId, Option<ApiKeyId>),
 ) -> Client {
-    let claims = world.issuer.claims(Some((tenant, role)), false);
+    let claims = fixture.issuer.claims(Some((tenant, role)), false);
     let (sub, key) = who;
     let sid = key.map(session_of);
-    service.client.token(&world.issuer.sign(&Claims { sub, key, sid, ..claims }))
+    service.client.token(&fixture.issuer.sign(&Claims { sub, key, sid, ..claims }))
 }
 
 /// The member is removed, or becomes a viewer.
@@ -40,10 +40,10 @@ async fn items(client: &Client, path: &str) -> Vec<Value> {
 }
 
 /// The operations of the audit log of the tenant that a service did on its own.
-async fn done_by_service(world: &World, tenant: TenantId) -> Vec<String> {
+async fn done_by_service(fixture: &Fixture, tenant: TenantId) -> Vec<String> {
     let entries = "select entry from jobs.audit_entries where tenant_id = $1 order by number";
     let entries = sqlx::query_scalar::<_, String>(entries).bind(tenant.uuid());
-    let entries = entries.fetch_all(&mut world.db.admin().await).await.unwrap();
+    let entries = entries.fetch_all(&mut fixture.db.admin().await).await.unwrap();
     let entries = entries.iter().map(|entry| serde_json::from_str::<Value>(entry).unwrap());
     let own = entries.filter(|entry| entry["service"] == "jobs" && entry["user_id"].is_null());
     own.map(|entry| entry["operation"].as_str().unwrap().to_owned()).collect()
@@ -51,13 +51,13 @@ async fn done_by_service(world: &World, tenant: TenantId) -> Vec<String> {
 
 #[tokio::test]
 async fn a_key_whose_requests_are_limited_makes_no_credentials() {
-    let world = World::new().await;
-    let service = world.start().await;
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
     let tenant = TenantId::new();
     let key = |scope: &str, limited| {
-        let claims = world.issuer.claims(Some((tenant, Role::Owner)), false);
+        let claims = fixture.issuer.claims(Some((tenant, Role::Owner)), false);
         let (key, scope) = (Some(ApiKeyId::new()), Some(scope.to_owned()));
-        service.client.token(&world.issuer.sign(&Claims { key, scope, limited, ..claims }))
+        service.client.token(&fixture.issuer.sign(&Claims { key, scope, limited, ..claims }))
     };
     let create = async |client: Client| client.post("/v1/mq-credentials", json!({ "name": "farm" })).await;
     create(key("api-keys:write jobs:write", true)).await.expect_problem(403, "api-key-limited");
@@ -70,12 +70,12 @@ async fn a_key_whose_requests_are_limited_makes_no_credentials() {
 #[tokio::test]
 async fn what_a_removed_member_has_made_for_messages_ends() {
     let studio = Studio::new().await;
-    let service = studio.world.start().await;
-    let _ = pool(&studio.world.admin(&service)).await;
+    let service = studio.fixture.start().await;
+    let _ = pool(&studio.fixture.admin(&service)).await;
     let (id, user, key) = (TenantId::new(), UserId::new(), ApiKeyId::new());
-    let person = client(&studio.world, &service, id, Role::Member, (user, None));
-    let script = client(&studio.world, &service, id, Role::Member, (user, Some(key)));
-    let owner = client(&studio.world, &service, id, Role::Owner, (UserId::new(), None));
+    let person = client(&studio.fixture, &service, id, Role::Member, (user, None));
+    let script = client(&studio.fixture, &service, id, Role::Member, (user, Some(key)));
+    let owner = client(&studio.fixture, &service, id, Role::Owner, (UserId::new(), None));
     let mut tenants = Vec::new();
     for member in [&person, &script, &person, &owner] {
         let made = member.post("/v1/mq-credentials", json!({ "name": "farm" })).await.expect(201);
@@ -108,13 +108,13 @@ async fn what_a_removed_member_has_made_for_messages_ends() {
         let end = async { while consumer.next().await.is_some_and(|next| next.is_ok()) {} };
         tokio::time::timeout(Duration::from_secs(20), end).await.expect("the connection is closed");
     };
-    studio.world.issuer.revoke(Revocation { session_id: Some(session_of(key)), ..Revocation::default() });
+    studio.fixture.issuer.revoke(Revocation { session_id: Some(session_of(key)), ..Revocation::default() });
     ended(&mut open[1].0).await;
     assert!(connect(&by_key.url).await.is_err(), "the credential of an API key opens the broker after it");
     assert_eq!(items(&owner, "/v1/mq-credentials").await.len(), 3);
     let _ = connect(&by_person.url).await.unwrap();
 
-    studio.world.issuer.revoke(removed(user, id));
+    studio.fixture.issuer.revoke(removed(user, id));
     ended(&mut open[0].0).await;
     assert!(connect(&by_person.url).await.is_err(), "the credential of a removed member opens the broker");
     for (tenant, (_, line)) in tenants.iter().zip(&open) {
@@ -126,7 +126,7 @@ async fn what_a_removed_member_has_made_for_messages_ends() {
     drop(open);
     line.send(&fox(number, "a fox")).await;
     assert_eq!(named(&line.event().await), ("accepted", number));
-    assert_eq!(done_by_service(&studio.world, id).await, vec!["jobs end_mq_credential"; 2]);
+    assert_eq!(done_by_service(&studio.fixture, id).await, vec!["jobs end_mq_credential"; 2]);
     // deletion, and the suspension of the tenant, close connections as well
     let _ = owner.delete(&format!("/v1/mq-credentials/{}", taken_over.user)).await.expect(204);
     eventually("it is closed", async || (!line.connection.status().connected()).then_some(())).await;
@@ -149,15 +149,15 @@ async fn what_a_removed_member_has_made_for_messages_ends() {
 
 #[tokio::test]
 async fn a_webhook_is_disabled_with_the_rights_of_its_maker() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let _ = pool(&world.admin(&service)).await;
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let _ = pool(&fixture.admin(&service)).await;
     let (tenant, user, key) = (TenantId::new(), UserId::new(), ApiKeyId::new());
-    let person = client(&world, &service, tenant, Role::Member, (user, None));
-    let script = client(&world, &service, tenant, Role::Member, (user, Some(key)));
+    let person = client(&fixture, &service, tenant, Role::Member, (user, None));
+    let script = client(&fixture, &service, tenant, Role::Member, (user, Some(key)));
     let (owner_id, other_id) = (UserId::new(), UserId::new());
-    let owner = client(&world, &service, tenant, Role::Owner, (owner_id, None));
-    let other = client(&world, &service, tenant, Role::Member, (other_id, None));
+    let owner = client(&fixture, &service, tenant, Role::Owner, (owner_id, None));
+    let other = client(&fixture, &service, tenant, Role::Member, (other_id, None));
     let (_endpoint, url) = Endpoint::start(&[]).await;
     let create = async |member: &Client| {
         let body = json!({ "url": url, "events": ["job.submitted"] });
@@ -180,7 +180,7 @@ async fn a_webhook_is_disabled_with_the_rights_of_its_maker() {
         "update jobs.webhooks set created_by = null, created_by_key = null, rights_at = null where id = $1";
     let own = create(&person).await;
     let uuid = own.parse::<ids::WebhookId>().unwrap().uuid();
-    sqlx::query(null).bind(uuid).execute(&mut world.db.admin().await).await.unwrap();
+    sqlx::query(null).bind(uuid).execute(&mut fixture.db.admin().await).await.unwrap();
 
     let states = async || {
         let listed = items(&owner, "/v1/webhooks").await;
@@ -189,9 +189,9 @@ async fn a_webhook_is_disabled_with_the_rights_of_its_maker() {
     let become_states = async |expected: [&str; 5]| {
         eventually("the others are disabled", async || (states().await == expected).then_some(())).await;
     };
-    world.issuer.revoke(Revocation { session_id: Some(session_of(key)), ..Revocation::default() });
+    fixture.issuer.revoke(Revocation { session_id: Some(session_of(key)), ..Revocation::default() });
     become_states(["", "maker_ended", "", "", ""]).await;
-    world.issuer.revoke(removed(user, tenant));
+    fixture.issuer.revoke(removed(user, tenant));
     become_states(["maker_ended", "maker_ended", "", "", ""]).await;
     submit(&owner, json!({})).await;
     let page = async |n| items(&owner, &format!("{}/deliveries", path(n))).await;
@@ -205,24 +205,24 @@ async fn a_webhook_is_disabled_with_the_rights_of_its_maker() {
     assert_eq!((enabled.str("created_by"), &enabled.body["problem"]), (&*other_id.to_string(), &Value::Null));
     let taken = owner.post(&take_over(1), Value::Null).await.expect(200);
     assert_eq!((&taken.body["enabled"], &taken.body["problem"]), (&json!(true), &Value::Null));
-    world.issuer.revoke(removed(other_id, tenant));
+    fixture.issuer.revoke(removed(other_id, tenant));
     become_states(["maker_ended", "", "", "maker_ended", ""]).await;
-    assert_eq!(done_by_service(&world, tenant).await, vec!["jobs end_webhook"; 4]);
+    assert_eq!(done_by_service(&fixture, tenant).await, vec!["jobs end_webhook"; 4]);
     service.stop().await;
 }
 
 #[tokio::test]
 async fn what_ends_while_nobody_follows_is_found_later() {
-    let world = World::new().await;
-    let service = world.start().await;
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
     let (tenant, user) = (TenantId::new(), UserId::new());
-    let person = client(&world, &service, tenant, Role::Member, (user, None));
+    let person = client(&fixture, &service, tenant, Role::Member, (user, None));
     let body = json!({ "url": "http://127.0.0.1:9/", "events": [] });
     let made = person.post("/v1/webhooks", body).await.expect(201);
     service.stop().await;
-    world.issuer.revoke(removed(user, tenant));
-    let service = world.start().await;
-    let owner = client(&world, &service, tenant, Role::Owner, (UserId::new(), None));
+    fixture.issuer.revoke(removed(user, tenant));
+    let service = fixture.start().await;
+    let owner = client(&fixture, &service, tenant, Role::Owner, (UserId::new(), None));
     let path = format!("/v1/webhooks/{}", made.str("id"));
     let disabled = async || (owner.get(&path).await.expect(200).body["enabled"] == false).then_some(());
     eventually("the webhook is disabled", disabled).await;

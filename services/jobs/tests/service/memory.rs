@@ -4,21 +4,21 @@ use ids::TenantId;
 use serde_json::json;
 
 use crate::{
+    fixture::{Fixture, Service, submit},
     fleet::{Work, Worker, any_work, reaches},
-    world::{Service, World, submit},
 };
 
 const CODE: &str = "out-of-memory";
 
 /// A pool of two specifications, the smaller one first.
-async fn pool() -> (World, Service, String) {
-    let mut world = World::new().await;
-    world.config.scheduler.retry_ms = 1;
-    let service = world.start().await;
+async fn pool() -> (Fixture, Service, String) {
+    let mut fixture = Fixture::new().await;
+    fixture.config.scheduler.retry_ms = 1;
+    let service = fixture.start().await;
     let body = json!({ "name": "generation", "gpu_specs": ["small", "large"] });
-    let pool = world.admin(&service).post("/v1/platform-pools", body).await.expect(201);
+    let pool = fixture.admin(&service).post("/v1/platform-pools", body).await.expect(201);
     let pool = pool.str("id").to_owned();
-    (world, service, pool)
+    (fixture, service, pool)
 }
 
 async fn run_out(worker: &Worker, work: &Work) {
@@ -27,10 +27,10 @@ async fn run_out(worker: &Worker, work: &Work) {
 
 #[tokio::test]
 async fn a_job_that_runs_out_of_memory_is_tried_once_more_on_a_larger_gpu() {
-    let (world, service, pool) = pool().await;
-    let small = Worker::start(&world, &service, &pool, "small").await;
-    let large = Worker::start_with(&world, &service, &pool, "large", "large").await;
-    let member = world.member(&service, TenantId::new());
+    let (fixture, service, pool) = pool().await;
+    let small = Worker::start(&fixture, &service, &pool, "small").await;
+    let large = Worker::start_with(&fixture, &service, &pool, "large", "large").await;
+    let member = fixture.member(&service, TenantId::new());
     let both = [&small, &large];
 
     let job = submit(&member, json!({})).await.str("id").to_owned();
@@ -54,9 +54,9 @@ async fn a_job_that_runs_out_of_memory_is_tried_once_more_on_a_larger_gpu() {
 
 #[tokio::test]
 async fn without_a_larger_gpu_it_is_tried_once_more_on_the_same() {
-    let (world, service, pool) = pool().await;
-    let small = Worker::start(&world, &service, &pool, "small").await;
-    let member = world.member(&service, TenantId::new());
+    let (fixture, service, pool) = pool().await;
+    let small = Worker::start(&fixture, &service, &pool, "small").await;
+    let member = fixture.member(&service, TenantId::new());
     let job = submit(&member, json!({})).await.str("id").to_owned();
     for attempt in [1, 2] {
         let work = small.work().await;

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use testkit::eventually;
 
 use crate::{
+    fixture::{Fixture, Service, pool, submit},
     fleet::{Worker, reaches},
-    world::{Service, World, pool, submit},
 };
 
 /// Returns the value of a series.
@@ -20,13 +20,13 @@ pub(crate) async fn value(service: &Service, series: &str) -> Option<f64> {
 
 #[tokio::test]
 async fn waits_attempts_and_lost_workers_are_counted() {
-    let mut world = World::new().await;
-    (world.config.scheduler.silent_ms, world.config.scheduler.lost_ms) = (500, 1_500);
-    let service = world.start().await;
-    let pool = pool(&world.admin(&service)).await;
-    let member = world.member(&service, TenantId::new());
+    let mut fixture = Fixture::new().await;
+    (fixture.config.scheduler.silent_ms, fixture.config.scheduler.lost_ms) = (500, 1_500);
+    let service = fixture.start().await;
+    let pool = pool(&fixture.admin(&service)).await;
+    let member = fixture.member(&service, TenantId::new());
     let _ = submit(&member, json!({})).await;
-    let worker = Worker::start(&world, &service, &pool, "first").await;
+    let worker = Worker::start(&fixture, &service, &pool, "first").await;
     let work = worker.work().await;
     let _ = worker.progress(&work, 1).await.expect(200);
     let _ = worker.complete(&work).await.expect(200);
@@ -59,9 +59,9 @@ async fn waits_attempts_and_lost_workers_are_counted() {
 
 #[tokio::test]
 async fn one_replica_leads_a_pool_and_another_takes_over() {
-    let world = World::new().await;
-    let (first, second) = (world.start().await, world.start().await);
-    let _ = pool(&world.admin(&first)).await;
+    let fixture = Fixture::new().await;
+    let (first, second) = (fixture.start().await, fixture.start().await);
+    let _ = pool(&fixture.admin(&first)).await;
     let led = async |service: &Service| value(service, "jobs_pools_led").await.unwrap();
     eventually("the pool has one leader", async || {
         (led(&first).await + led(&second).await == 1.0).then_some(())

@@ -6,17 +6,17 @@ use testkit::eventually;
 use uuid::Uuid;
 
 use crate::{
+    fixture::{pool, submit},
     fleet::Worker,
     mq_tenant::{Studio, connect, fox, named},
     uploads::pictures,
-    world::{pool, submit},
 };
 
 #[tokio::test]
 async fn mq_jobs_are_submitted_and_followed() {
     let studio = Studio::new().await;
-    let service = studio.world.start().await;
-    let pool = pool(&studio.world.admin(&service)).await;
+    let service = studio.fixture.start().await;
+    let pool = pool(&studio.fixture.admin(&service)).await;
     let tenant = studio.tenant(&service).await;
     let mut line = tenant.open().await;
     let number = Uuid::new_v4();
@@ -44,11 +44,11 @@ async fn mq_jobs_are_submitted_and_followed() {
     );
     assert_eq!(tenant.jobs().await, ["queued"]);
     // over HTTP, too
-    let mut same = crate::world::fox();
+    let mut same = crate::fixture::fox();
     (same["req_no"], same["priority"]) = (json!(number), json!(8));
     assert_eq!(tenant.member.post("/v1/jobs", same).await.expect(202).str("id"), job);
 
-    let worker = Worker::start(&studio.world, &service, &pool, "first").await;
+    let worker = Worker::start(&studio.fixture, &service, &pool, "first").await;
     let work = worker.work().await;
     let _ = worker.progress(&work, 3).await.expect(200);
     worker.upload(&work, "0.png").await;
@@ -101,11 +101,11 @@ async fn mq_jobs_are_submitted_and_followed() {
 #[tokio::test]
 async fn mq_progress_of_jobs_that_report_it_is_told_by_tenths() {
     let studio = Studio::new().await;
-    let service = studio.world.start().await;
-    let pool = pool(&studio.world.admin(&service)).await;
+    let service = studio.fixture.start().await;
+    let pool = pool(&studio.fixture.admin(&service)).await;
     let tenant = studio.tenant(&service).await;
     let mut line = tenant.open().await;
-    let worker = Worker::start(&studio.world, &service, &pool, "first").await;
+    let worker = Worker::start(&studio.fixture, &service, &pool, "first").await;
     let number = Uuid::new_v4();
     let mut coarse = fox(number, "a fox");
     coarse.headers["x-progress"] = json!("coarse");
@@ -158,9 +158,9 @@ async fn mq_progress_of_jobs_that_report_it_is_told_by_tenths() {
 async fn mq_credentials_let_a_tenant_publish_jobs_and_read_its_events() {
     let mut studio = Studio::new().await;
     // connections stay open: what they publish is refused
-    studio.world.config.mq.as_mut().unwrap().management_url = None;
-    let service = studio.world.start().await;
-    let _ = pool(&studio.world.admin(&service)).await;
+    studio.fixture.config.mq.as_mut().unwrap().management_url = None;
+    let service = studio.fixture.start().await;
+    let _ = pool(&studio.fixture.admin(&service)).await;
     let (tenant, other) = (studio.tenant(&service).await, studio.tenant(&service).await);
     let listed = tenant.member.get("/v1/mq-credentials").await.expect(200).body["items"][0].clone();
     assert_eq!((&listed["id"], &listed["secret"]), (&json!(tenant.user), &Value::Null));
@@ -168,7 +168,7 @@ async fn mq_credentials_let_a_tenant_publish_jobs_and_read_its_events() {
         (&listed["url"], &listed["exchange"]),
         (&json!("amqps://mq.test/%2f"), &json!("atelier.jobs"))
     );
-    let viewer = service.client.token(&studio.world.issuer.user(tenant.id, auth::Role::Viewer));
+    let viewer = service.client.token(&studio.fixture.issuer.user(tenant.id, auth::Role::Viewer));
     viewer.post("/v1/mq-credentials", json!({ "name": "x" })).await.expect_problem(403, "forbidden");
     other
         .member
@@ -185,7 +185,7 @@ async fn mq_credentials_let_a_tenant_publish_jobs_and_read_its_events() {
     let mut anonymous = fox(Uuid::new_v4(), "a fox");
     anonymous.user = Some(String::new());
     tenant.open().await.send(&anonymous).await;
-    let mut conn = studio.world.db.admin().await;
+    let mut conn = studio.fixture.db.admin().await;
     let nobodys: (String, Option<TenantId>) = eventually("it is recorded", async || {
         sqlx::query_as("select code, tenant_id from jobs.mq_dead").fetch_optional(&mut conn).await.unwrap()
     })
@@ -220,9 +220,9 @@ async fn mq_credentials_let_a_tenant_publish_jobs_and_read_its_events() {
 #[tokio::test]
 async fn mq_refused_messages_are_kept_up_to_a_number_for_each_tenant() {
     let studio = Studio::new().await;
-    let service = studio.world.start().await;
+    let service = studio.fixture.start().await;
     let (tenant, other) = (studio.tenant(&service).await, studio.tenant(&service).await);
-    let mut conn = studio.world.db.admin().await;
+    let mut conn = studio.fixture.db.admin().await;
     for (owner, count) in [(Some(tenant.id), 1_100), (Some(other.id), 1_100), (None, 1_100)] {
         let insert = sqlx::query(
             "insert into jobs.mq_dead (id, tenant_id, code, detail, properties, body, bytes)
@@ -256,7 +256,7 @@ async fn mq_refused_messages_are_kept_up_to_a_number_for_each_tenant() {
 #[tokio::test]
 async fn mq_poison_is_recorded_and_answered_and_blocks_nothing() {
     let studio = Studio::new().await;
-    let service = studio.world.start().await;
+    let service = studio.fixture.start().await;
     let tenant = studio.tenant(&service).await;
     let mut line = tenant.open().await;
     let good = Uuid::new_v4();
@@ -300,7 +300,7 @@ async fn mq_poison_is_recorded_and_answered_and_blocks_nothing() {
     assert_eq!(stranger.get("/v1/mq-dead").await.expect(200).body["items"], json!([]));
 
     // now there is a pool: the message can be taken, once
-    let _ = pool(&studio.world.admin(&service)).await;
+    let _ = pool(&studio.fixture.admin(&service)).await;
     for (n, outcome) in [(0, "accepted"), (0, "duplicate"), (3, "refused")] {
         assert_eq!(tenant.member.post(&replay(n), Value::Null).await.expect(200).str("outcome"), outcome);
     }
@@ -318,9 +318,9 @@ async fn mq_poison_is_recorded_and_answered_and_blocks_nothing() {
 #[tokio::test]
 async fn mq_jobs_name_models_that_a_pool_has() {
     let studio = Studio::new().await;
-    let service = studio.world.start().await;
-    let pool = pool(&studio.world.admin(&service)).await;
-    let mut worker = Worker::create(&studio.world, &service, &pool, "first").await;
+    let service = studio.fixture.start().await;
+    let pool = pool(&studio.fixture.admin(&service)).await;
+    let mut worker = Worker::create(&studio.fixture, &service, &pool, "first").await;
     // as a file system of macOS has the second one
     worker.register_with(json!({ "checkpoints": ["anime", "mode\u{300}le"], "base_models": ["sd15"] })).await;
     let tenant = studio.tenant(&service).await;
@@ -360,8 +360,8 @@ async fn mq_jobs_name_models_that_a_pool_has() {
 #[tokio::test]
 async fn mq_img2img_jobs_name_pictures_of_their_tenant() {
     let studio = Studio::new().await;
-    let service = studio.world.start().await;
-    let _ = pool(&studio.world.admin(&service)).await;
+    let service = studio.fixture.start().await;
+    let _ = pool(&studio.fixture.admin(&service)).await;
     let (tenant, other) = (studio.tenant(&service).await, studio.tenant(&service).await);
     let mut line = tenant.open().await;
     let (own, foreign) =
@@ -394,9 +394,9 @@ async fn mq_img2img_jobs_name_pictures_of_their_tenant() {
 #[tokio::test]
 async fn mq_a_tenant_with_too_many_jobs_is_told() {
     let mut studio = Studio::new().await;
-    studio.world.config.limits.open_jobs_per_tenant = 1;
-    let service = studio.world.start().await;
-    let _ = pool(&studio.world.admin(&service)).await;
+    studio.fixture.config.limits.open_jobs_per_tenant = 1;
+    let service = studio.fixture.start().await;
+    let _ = pool(&studio.fixture.admin(&service)).await;
     let (tenant, other) = (studio.tenant(&service).await, studio.tenant(&service).await);
     let (mut line, mut elsewhere) = (tenant.open().await, other.open().await);
     let [first, second, foreign] = std::array::from_fn(|_| Uuid::new_v4());

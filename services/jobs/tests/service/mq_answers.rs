@@ -14,8 +14,8 @@ use testkit::eventually;
 use uuid::Uuid;
 
 use crate::{
+    fixture::pool,
     mq_tenant::{Line, Post, Studio, Tenant, fox, named},
-    world::pool,
 };
 
 fn text(text: &str) -> AMQPValue {
@@ -42,8 +42,8 @@ async fn replay(tenant: &Tenant) -> Value {
 #[tokio::test]
 async fn mq_what_no_queue_takes_is_answered() {
     let studio = Studio::new().await;
-    let service = studio.world.start().await;
-    let _ = pool(&studio.world.admin(&service)).await;
+    let service = studio.fixture.start().await;
+    let _ = pool(&studio.fixture.admin(&service)).await;
     let tenant = studio.tenant(&service).await;
     let mut line = tenant.open().await;
     let long: &'static str = "k".repeat(255).leak();
@@ -104,8 +104,8 @@ async fn mq_what_no_queue_takes_is_answered() {
 #[tokio::test]
 async fn mq_messages_that_expire_while_nobody_takes_them_are_answered() {
     let mut studio = Studio::new().await;
-    let service = studio.world.start().await;
-    let _ = pool(&studio.world.admin(&service)).await;
+    let service = studio.fixture.start().await;
+    let _ = pool(&studio.fixture.admin(&service)).await;
     let tenant = studio.tenant(&service).await;
     let mut line = tenant.open().await;
     let taken = Uuid::new_v4();
@@ -132,7 +132,7 @@ async fn mq_messages_that_expire_while_nobody_takes_them_are_answered() {
     line.send(&post).await;
     studio.broker.stop().await;
     studio.broker.restart().await.unwrap();
-    let service = studio.world.start().await;
+    let service = studio.fixture.start().await;
     let mut line = tenant.open().await;
     let mut events = Vec::new();
     while events.len() < 5 {
@@ -150,7 +150,7 @@ async fn mq_messages_that_expire_while_nobody_takes_them_are_answered() {
             (&json!("rejected"), &json!("message-expired"))
         );
     }
-    let member = service.client.token(&studio.world.issuer.user(tenant.id, auth::Role::Member));
+    let member = service.client.token(&studio.fixture.issuer.user(tenant.id, auth::Role::Member));
     let tenant = Tenant { member, ..tenant };
     assert_eq!(replay(&tenant).await, "accepted");
     service.stop().await;
@@ -179,7 +179,7 @@ async fn mq_a_tenant_can_do_nothing_but_publish_and_read() {
     }
     let none = FieldTable::default;
     let studio = Studio::new().await;
-    let service = studio.world.start().await;
+    let service = studio.fixture.start().await;
     let (tenant, other) = (studio.tenant(&service).await, studio.tenant(&service).await);
     let names = Names { own: tenant.queue.clone(), other: other.queue.clone() };
     let mut attempts: Vec<Attempt> = vec![
@@ -243,8 +243,8 @@ async fn mq_a_tenant_can_do_nothing_but_publish_and_read() {
 #[tokio::test]
 async fn mq_what_http_takes_the_queue_takes() {
     let studio = Studio::new().await;
-    let service = studio.world.start().await;
-    let _ = pool(&studio.world.admin(&service)).await;
+    let service = studio.fixture.start().await;
+    let _ = pool(&studio.fixture.admin(&service)).await;
     let tenant = studio.tenant(&service).await;
     let mut line = tenant.open().await;
     let with_type = |content_type: &'static str| {
@@ -276,7 +276,10 @@ async fn mq_what_http_takes_the_queue_takes() {
         with("priority", AMQPValue::LongInt(8)),
         with("priority", AMQPValue::LongUInt(8)),
         with("priority", AMQPValue::ByteArray(b"8".to_vec().into())),
-        with("x-deadline", AMQPValue::Timestamp(studio.world.in_seconds(3_600).as_second().cast_unsigned())),
+        with(
+            "x-deadline",
+            AMQPValue::Timestamp(studio.fixture.in_seconds(3_600).as_second().cast_unsigned()),
+        ),
         with("traceparent", AMQPValue::FieldTable(FieldTable::default())),
     ];
     for post in &taken {

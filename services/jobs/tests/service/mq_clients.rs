@@ -4,8 +4,8 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::{
+    fixture::pool,
     mq_tenant::{Line, Studio, fox, named},
-    world::pool,
 };
 
 /// Expects that no event waits for the tenant.
@@ -18,11 +18,11 @@ async fn expect_silence(line: &mut Line) {
 #[tokio::test]
 async fn mq_bodies_mean_what_they_mean_over_http() {
     let studio = Studio::new().await;
-    let service = studio.world.start().await;
-    let _ = pool(&studio.world.admin(&service)).await;
+    let service = studio.fixture.start().await;
+    let _ = pool(&studio.fixture.admin(&service)).await;
     let tenant = studio.tenant(&service).await;
     let mut line = tenant.open().await;
-    let token = studio.world.issuer.user(tenant.id, auth::Role::Member);
+    let token = studio.fixture.issuer.user(tenant.id, auth::Role::Member);
     let deep = format!("\"a\",\"seed\":{}1{}", "[".repeat(3_000), "]".repeat(3_000));
     // the value of the prompt, and what follows it
     let prompts = [

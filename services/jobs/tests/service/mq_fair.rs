@@ -14,10 +14,10 @@ use tokio::{net::TcpListener, sync::Semaphore};
 use uuid::Uuid;
 
 use crate::{
+    fixture::pool,
     fleet::put,
     mq_tenant::{Line, Post, Studio, Tenant, connect, fox, named},
     uploads::create,
-    world::pool,
 };
 
 /// Messages whose confirmation is waited for at a time.
@@ -67,15 +67,15 @@ async fn hold<'c>(
 #[tokio::test]
 async fn mq_messages_wait_for_those_of_their_tenant_only() {
     let studio = Studio::new().await;
-    let service = studio.world.start().await;
-    let _ = pool(&studio.world.admin(&service)).await;
+    let service = studio.fixture.start().await;
+    let _ = pool(&studio.fixture.admin(&service)).await;
     let (many, other) = (studio.tenant(&service).await, studio.tenant(&service).await);
     let mut line = many.open().await;
-    let mut admin = studio.world.db.admin().await;
+    let mut admin = studio.fixture.db.admin().await;
     let first = Uuid::new_v4();
     let held = hold(&mut admin, &many, first).await;
     line.send(&fox(first, "a fox")).await;
-    studio.world.db.wait_for_blocked_query().await;
+    studio.fixture.db.wait_for_blocked_query().await;
     // large ones, so that there are as many as may wait
     let numbers: Vec<Uuid> = (0..130).map(|_| Uuid::new_v4()).collect();
     let large = numbers.iter().map(|number| {
@@ -118,19 +118,19 @@ async fn mq_messages_wait_for_those_of_their_tenant_only() {
 async fn mq_malformed_messages_wait_for_those_of_their_tenant_only() {
     const MESSAGES: usize = 3_000;
     let studio = Studio::new().await;
-    let service = studio.world.start().await;
-    let _ = pool(&studio.world.admin(&service)).await;
+    let service = studio.fixture.start().await;
+    let _ = pool(&studio.fixture.admin(&service)).await;
     let (many, other) = (studio.tenant(&service).await, studio.tenant(&service).await);
     let mut line = many.open().await;
-    let mut admin = studio.world.db.admin().await;
+    let mut admin = studio.fixture.db.admin().await;
     let first = Uuid::new_v4();
     let held = hold(&mut admin, &many, first).await;
     line.send(&fox(first, "a fox")).await;
-    studio.world.db.wait_for_blocked_query().await;
+    studio.fixture.db.wait_for_blocked_query().await;
     let posts: Vec<Post> = (0..MESSAGES).map(|_| malformed()).collect();
     flood(&line, &posts).await;
     is_taken(&other).await;
-    let mut conn = studio.world.db.admin().await;
+    let mut conn = studio.fixture.db.admin().await;
     let recorded = async |conn: &mut PgConnection| {
         let count = sqlx::query_scalar("select count(*) from jobs.mq_dead where code = 'malformed'");
         let count: i64 = count.fetch_one(conn).await.unwrap();
@@ -151,8 +151,8 @@ async fn mq_malformed_messages_wait_for_those_of_their_tenant_only() {
 async fn mq_a_flood_that_names_uploads_costs_few_calls() {
     const MESSAGES: usize = 4_000;
     let mut studio = Studio::new().await;
-    let service = studio.world.start().await;
-    let _ = pool(&studio.world.admin(&service)).await;
+    let service = studio.fixture.start().await;
+    let _ = pool(&studio.fixture.admin(&service)).await;
     let (many, other) = (studio.tenant(&service).await, studio.tenant(&service).await);
     let [one, two] = [create(&many.member, "fox.png").await, create(&many.member, "dog.png").await]
         .map(|upload| upload.str("id").to_owned());
@@ -171,8 +171,8 @@ async fn mq_a_flood_that_names_uploads_costs_few_calls() {
             }
         })
     };
-    studio.world.config.storage.url = testkit::serve(counting).await.parse().unwrap();
-    let service = studio.world.start().await;
+    studio.fixture.config.storage.url = testkit::serve(counting).await.parse().unwrap();
+    let service = studio.fixture.start().await;
     let posts: Vec<Post> = (0..MESSAGES)
         .map(|n| {
             let mut post = fox(Uuid::new_v4(), "a fox");
@@ -205,8 +205,8 @@ async fn mq_a_flood_that_names_uploads_costs_few_calls() {
 #[tokio::test]
 async fn mq_uploads_are_looked_for_beside_the_intake() {
     let mut studio = Studio::new().await;
-    let service = studio.world.start().await;
-    let _ = pool(&studio.world.admin(&service)).await;
+    let service = studio.fixture.start().await;
+    let _ = pool(&studio.fixture.admin(&service)).await;
     let (many, other) = (studio.tenant(&service).await, studio.tenant(&service).await);
     let pending = create(&many.member, "fox.png").await;
     let (upload, put_url) = (pending.str("id").to_owned(), pending.str("put_url").to_owned());
@@ -231,8 +231,8 @@ async fn mq_uploads_are_looked_for_beside_the_intake() {
 
     // a storage service that takes requests, and answers none
     let hung = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    studio.world.config.storage.url = format!("http://{}", hung.local_addr().unwrap()).parse().unwrap();
-    let service = studio.world.start().await;
+    studio.fixture.config.storage.url = format!("http://{}", hung.local_addr().unwrap()).parse().unwrap();
+    let service = studio.fixture.start().await;
     let posts: Vec<Post> = (0..100)
         .map(|_| {
             let mut post = variation();
@@ -267,10 +267,10 @@ async fn mq_uploads_are_looked_for_beside_the_intake() {
 async fn mq_answers_of_one_tenant_do_not_delay_those_of_another() {
     const ANSWERS: i64 = 20_000;
     let studio = Studio::new().await;
-    let service = studio.world.start().await;
-    let _ = pool(&studio.world.admin(&service)).await;
+    let service = studio.fixture.start().await;
+    let _ = pool(&studio.fixture.admin(&service)).await;
     let (many, other) = (studio.tenant(&service).await, studio.tenant(&service).await);
-    let mut conn = studio.world.db.admin().await;
+    let mut conn = studio.fixture.db.admin().await;
     let insert = "insert into jobs.mq_outbox (tenant_id, refusal)
          select $1, '{\"req_no\": null, \"code\": \"malformed\", \"detail\": \"\"}' from generate_series(1, $2)";
     sqlx::query(insert).bind(many.id.uuid()).bind(ANSWERS).execute(&mut conn).await.unwrap();
@@ -292,8 +292,8 @@ async fn mq_answers_of_one_tenant_do_not_delay_those_of_another() {
 async fn mq_of_a_flood_only_some_messages_are_recorded() {
     const MESSAGES: usize = 1_500;
     let studio = Studio::new().await;
-    let service = studio.world.start().await;
-    let _ = pool(&studio.world.admin(&service)).await;
+    let service = studio.fixture.start().await;
+    let _ = pool(&studio.fixture.admin(&service)).await;
     let (many, other) = (studio.tenant(&service).await, studio.tenant(&service).await);
     let posts: Vec<Post> = (0..MESSAGES).map(|_| malformed()).collect();
     let mut line = many.open().await;
@@ -305,7 +305,7 @@ async fn mq_of_a_flood_only_some_messages_are_recorded() {
         assert_eq!(event["problem"]["code"], "malformed");
         answered.insert(event["reqNo"].as_str().unwrap().to_owned());
     }
-    let mut conn = studio.world.db.admin().await;
+    let mut conn = studio.fixture.db.admin().await;
     let recorded: i64 =
         sqlx::query_scalar("select count(*) from jobs.mq_dead").fetch_one(&mut conn).await.unwrap();
     assert!((900..=1_000).contains(&recorded), "{recorded}");
@@ -322,8 +322,8 @@ async fn mq_of_a_flood_only_some_messages_are_recorded() {
 #[tokio::test]
 async fn mq_a_refusal_repeats_only_the_beginning_of_what_it_refuses() {
     let studio = Studio::new().await;
-    let service = studio.world.start().await;
-    let _ = pool(&studio.world.admin(&service)).await;
+    let service = studio.fixture.start().await;
+    let _ = pool(&studio.fixture.admin(&service)).await;
     let (tenant, other) = (studio.tenant(&service).await, studio.tenant(&service).await);
     let mut line = tenant.open().await;
     let mut post = fox(Uuid::new_v4(), "a fox");
@@ -345,9 +345,9 @@ async fn mq_a_refusal_repeats_only_the_beginning_of_what_it_refuses() {
 async fn mq_a_tenant_that_opens_many_connections_is_refused_more() {
     let mut studio = Studio::new().await;
     // a broker that limits nothing itself
-    studio.world.config.mq.as_mut().unwrap().management_url = None;
-    let service = studio.world.start().await;
-    let _ = pool(&studio.world.admin(&service)).await;
+    studio.fixture.config.mq.as_mut().unwrap().management_url = None;
+    let service = studio.fixture.start().await;
+    let _ = pool(&studio.fixture.admin(&service)).await;
     let (many, other) = (studio.tenant(&service).await, studio.tenant(&service).await);
     let mut open = Vec::new();
     let refused = loop {

@@ -10,16 +10,16 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 use crate::{
+    fixture::pool,
     mq_tenant::{Studio, connect, fox, named},
-    world::pool,
 };
 
 #[tokio::test]
 async fn mq_a_killed_broker_loses_nothing_that_it_has_confirmed() {
     const JOBS: usize = 50;
     let mut studio = Studio::new().await;
-    let service = studio.world.start().await;
-    let _ = pool(&studio.world.admin(&service)).await;
+    let service = studio.fixture.start().await;
+    let _ = pool(&studio.fixture.admin(&service)).await;
     let tenant = studio.tenant(&service).await;
     // RabbitMQ 3.10 loses a quorum queue that was declared just before a crash: not these
     studio.broker.stop().await;
@@ -33,7 +33,7 @@ async fn mq_a_killed_broker_loses_nothing_that_it_has_confirmed() {
     }
     studio.broker.kill().await;
     studio.broker.restart().await.unwrap();
-    let service = studio.world.start().await;
+    let service = studio.fixture.start().await;
     let mut line = tenant.open().await;
     for number in &numbers {
         assert_eq!(named(&line.event().await), ("accepted", *number));
@@ -41,8 +41,8 @@ async fn mq_a_killed_broker_loses_nothing_that_it_has_confirmed() {
 
     // and while the service runs
     studio.broker.kill().await;
-    let member = service.client.token(&studio.world.issuer.user(tenant.id, auth::Role::Member));
-    let over_http = member.post("/v1/jobs", crate::world::fox()).await.expect(202).str("id").to_owned();
+    let member = service.client.token(&studio.fixture.issuer.user(tenant.id, auth::Role::Member));
+    let over_http = member.post("/v1/jobs", crate::fixture::fox()).await.expect(202).str("id").to_owned();
     studio.broker.restart().await.unwrap();
     let mut line = tenant.open().await;
     let after = Uuid::new_v4();
@@ -67,8 +67,8 @@ async fn mq_a_killed_broker_loses_nothing_that_it_has_confirmed() {
 #[expect(clippy::print_stdout, reason = "the report of a run says whether the broker made the mistake")]
 async fn mq_a_queue_of_events_that_a_crash_broke_is_replaced() {
     let mut studio = Studio::new().await;
-    let service = studio.world.start().await;
-    let _ = pool(&studio.world.admin(&service)).await;
+    let service = studio.fixture.start().await;
+    let _ = pool(&studio.fixture.admin(&service)).await;
     let tenant = studio.tenant(&service).await;
     // RabbitMQ 3.10 forgets on its disk whose queue was declared just now
     studio.broker.kill().await;
@@ -76,7 +76,7 @@ async fn mq_a_queue_of_events_that_a_crash_broke_is_replaced() {
     let line = connect(&studio.broker.url()).await.unwrap().create_channel().await.unwrap();
     let get = line.basic_get(tenant.queue.as_str().into(), BasicGetOptions::default());
     println!("the queue is broken: {}", timeout(Duration::from_secs(2), get).await.is_err());
-    let job = tenant.member.post("/v1/jobs", crate::world::fox()).await.expect(202).str("id").to_owned();
+    let job = tenant.member.post("/v1/jobs", crate::fixture::fox()).await.expect(202).str("id").to_owned();
     within(Duration::from_secs(150), "its event is in the queue", async || {
         (studio.find_queue(&tenant.queue).await? == 1).then_some(())
     })
@@ -104,14 +104,14 @@ async fn let_in(admin: &mut PgConnection, database: &str, allowed: bool) {
 #[tokio::test]
 async fn mq_nothing_is_acknowledged_without_postgres() {
     let studio = Studio::new().await;
-    let service = studio.world.start().await;
-    let _ = pool(&studio.world.admin(&service)).await;
+    let service = studio.fixture.start().await;
+    let _ = pool(&studio.fixture.admin(&service)).await;
     let tenant = studio.tenant(&service).await;
     let mut line = tenant.open().await;
     // the broker has asked what the tenant may
     line.send(&fox(Uuid::new_v4(), "a fox")).await;
     assert_eq!(line.event().await["event"], "accepted");
-    let url = studio.world.db.url();
+    let url = studio.fixture.db.url();
     let database = url.rsplit('/').next().unwrap();
     let mut admin = PgConnection::connect(&std::env::var("TEST_POSTGRES").unwrap()).await.unwrap();
     let_in(&mut admin, database, false).await;
@@ -130,12 +130,12 @@ async fn mq_nothing_is_acknowledged_without_postgres() {
     })
     .await;
     // one that starts meanwhile does not take them before it has Postgres
-    let service = studio.world.start().await;
+    let service = studio.fixture.start().await;
     let_in(&mut admin, database, true).await;
     for number in numbers {
         assert_eq!(named(&line.event().await), ("accepted", number));
     }
-    let member = service.client.token(&studio.world.issuer.user(tenant.id, auth::Role::Member));
+    let member = service.client.token(&studio.fixture.issuer.user(tenant.id, auth::Role::Member));
     assert_eq!(jobs(&member).await, 3);
     admin.close().await.unwrap();
     service.stop().await;
@@ -144,8 +144,8 @@ async fn mq_nothing_is_acknowledged_without_postgres() {
 #[tokio::test]
 async fn mq_what_a_lost_broker_had_is_not_taken_and_can_be_sent_again() {
     let mut studio = Studio::new().await;
-    let service = studio.world.start().await;
-    let _ = pool(&studio.world.admin(&service)).await;
+    let service = studio.fixture.start().await;
+    let _ = pool(&studio.fixture.admin(&service)).await;
     let tenant = studio.tenant(&service).await;
     let mut line = tenant.open().await;
     let (taken, lost) = (Uuid::new_v4(), Uuid::new_v4());
@@ -155,8 +155,8 @@ async fn mq_what_a_lost_broker_had_is_not_taken_and_can_be_sent_again() {
     // the broker has confirmed it, and no replica consumes
     line.send(&fox(lost, "a fox")).await;
     studio.replace_broker().await;
-    let service = studio.world.start().await;
-    let member = service.client.token(&studio.world.issuer.user(tenant.id, auth::Role::Member));
+    let service = studio.fixture.start().await;
+    let member = service.client.token(&studio.fixture.issuer.user(tenant.id, auth::Role::Member));
     let reconciled = async || {
         let asked = json!({ "req_nos": [taken, lost] });
         let items = member.post("/v1/jobs/reconciliations", asked).await.expect(200).body["items"].clone();
@@ -184,17 +184,17 @@ async fn mq_what_a_lost_broker_had_is_not_taken_and_can_be_sent_again() {
 async fn mq_a_lost_acknowledgement_makes_no_second_job() {
     let mut studio = Studio::new().await;
     let proxy = studio.proxied().await;
-    let service = studio.world.start().await;
-    let _ = pool(&studio.world.admin(&service)).await;
+    let service = studio.fixture.start().await;
+    let _ = pool(&studio.fixture.admin(&service)).await;
     let tenant = studio.tenant(&service).await;
     let mut line = tenant.open().await;
-    let mut admin = studio.world.db.admin().await;
+    let mut admin = studio.fixture.db.admin().await;
     let number = Uuid::new_v4();
     // the transaction waits, and the connection is cut before it can be acknowledged
     let mut held = admin.begin().await.unwrap();
     sqlx::query("lock table jobs.request_numbers in exclusive mode").execute(&mut *held).await.unwrap();
     line.send(&fox(number, "a fox")).await;
-    studio.world.db.wait_for_blocked_query().await;
+    studio.fixture.db.wait_for_blocked_query().await;
     proxy.cut();
     held.commit().await.unwrap();
     assert_eq!(named(&line.event().await), ("accepted", number));
@@ -211,8 +211,8 @@ async fn mq_a_lost_acknowledgement_makes_no_second_job() {
 #[tokio::test]
 async fn mq_a_message_that_is_delivered_again_and_again_is_put_aside() {
     let studio = Studio::new().await;
-    let service = studio.world.start().await;
-    let _ = pool(&studio.world.admin(&service)).await;
+    let service = studio.fixture.start().await;
+    let _ = pool(&studio.fixture.admin(&service)).await;
     let tenant = studio.tenant(&service).await;
     service.stop().await;
     let mut line = tenant.open().await;
@@ -228,7 +228,7 @@ async fn mq_a_message_that_is_delivered_again_and_again_is_put_aside() {
         connection.close(200, "".into()).await.unwrap();
     }
     assert!((5..=6).contains(&deliveries), "{deliveries}");
-    let service = studio.world.start().await;
+    let service = studio.fixture.start().await;
     let failed = line.event().await;
     assert_eq!(
         (named(&failed), failed["problem"]["code"].as_str()),
@@ -248,14 +248,14 @@ async fn mq_a_message_that_is_delivered_again_and_again_is_put_aside() {
 #[tokio::test]
 async fn mq_a_replica_that_stops_lets_another_publish_at_once() {
     let studio = Studio::new().await;
-    let service = studio.world.start().await;
-    let _ = pool(&studio.world.admin(&service)).await;
+    let service = studio.fixture.start().await;
+    let _ = pool(&studio.fixture.admin(&service)).await;
     let tenant = studio.tenant(&service).await;
     let mut line = tenant.open().await;
     let (before, after) = (Uuid::new_v4(), Uuid::new_v4());
     line.send(&fox(before, "a fox")).await;
     assert_eq!(named(&line.event().await), ("accepted", before));
-    let mut conn = studio.world.db.admin().await;
+    let mut conn = studio.fixture.db.admin().await;
     let mut is_led = async || {
         let sql =
             "select exists(select from jobs.leases where name = 'publishing' and until > clock_timestamp())";
@@ -264,7 +264,7 @@ async fn mq_a_replica_that_stops_lets_another_publish_at_once() {
     assert!(is_led().await);
     service.stop().await;
     assert!(!is_led().await);
-    let service = studio.world.start().await;
+    let service = studio.fixture.start().await;
     line.send(&fox(after, "a fox")).await;
     // what the first replica had published comes again if it had not noted that
     while named(&line.event().await) != ("accepted", after) {}

@@ -8,8 +8,8 @@ use testkit::{eventually, within};
 use uuid::Uuid;
 
 use crate::{
+    fixture::pool,
     mq_tenant::{Studio, connect, fox, named},
-    world::pool,
 };
 
 /// Connections that a credential may have open.
@@ -30,8 +30,8 @@ async fn open_all(url: &str) -> (Vec<Connection>, String) {
 #[tokio::test]
 async fn mq_a_credential_has_so_many_connections_open_and_none_when_it_is_deleted() {
     let mut studio = Studio::new().await;
-    let service = studio.world.start().await;
-    let _ = pool(&studio.world.admin(&service)).await;
+    let service = studio.fixture.start().await;
+    let _ = pool(&studio.fixture.admin(&service)).await;
     let (many, other) = (studio.tenant(&service).await, studio.tenant(&service).await);
     for tenant in [&many, &other] {
         eventually("the broker limits the credential", async || is_limited(&studio, &tenant.user).await)

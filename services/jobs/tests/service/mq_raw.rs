@@ -8,8 +8,8 @@ use url::Url;
 use uuid::Uuid;
 
 use crate::{
+    fixture::pool,
     mq_tenant::{Studio, fox, named},
-    world::pool,
 };
 
 /// A connection to the broker, of AMQP 0-9-1 as far as publishing needs it.
@@ -95,8 +95,8 @@ impl Raw {
 #[tokio::test]
 async fn mq_bytes_where_text_belongs_and_tables_without_end_harm_nobody() {
     let studio = Studio::new().await;
-    let service = studio.world.start().await;
-    let _ = pool(&studio.world.admin(&service)).await;
+    let service = studio.fixture.start().await;
+    let _ = pool(&studio.fixture.admin(&service)).await;
     let (tenant, other) = (studio.tenant(&service).await, studio.tenant(&service).await);
     let (mut line, mut victim) = (tenant.open().await, other.open().await);
     let mut raw = Raw::connect(&tenant.url).await;

@@ -19,14 +19,14 @@ use service::Process;
 use testkit::{Client, DatabaseProxy, eventually};
 use uuid::Uuid;
 
-use crate::world::{Service, World};
+use crate::fixture::{Fixture, Service};
 
 /// Longest time until an event comes, on a machine whose disk is busy.
 const EVENT_LIMIT: Duration = Duration::from_secs(60);
 
 /// A broker whose users the jobs service decides about.
 pub(crate) struct Studio {
-    pub(crate) world: World,
+    pub(crate) fixture: Fixture,
     pub(crate) broker: Broker,
     folder: tempfile::TempDir,
 }
@@ -34,16 +34,16 @@ pub(crate) struct Studio {
 impl Studio {
     #[expect(clippy::print_stdout, reason = "the report of a run names the broker's version")]
     pub(crate) async fn new() -> Self {
-        let mut world = World::new().await;
+        let mut fixture = Fixture::new().await;
         // a replica of its own answers the broker, so that tests can stop the others
-        let deciding = App::new(world.config.clone(), Process::default()).unwrap();
+        let deciding = App::new(fixture.config.clone(), Process::default()).unwrap();
         let auth = testkit::serve(deciding.broker_router()).await;
         let folder = tempfile::tempdir().unwrap();
         let options = Options { folder: folder.path().to_owned(), port: None, auth: Some(auth) };
         let broker = Broker::start(&options).await.unwrap();
         println!("RabbitMQ {}", rabbitmq::version().unwrap());
-        world.config.mq = Some(config(broker.url(), &broker));
-        Self { world, broker, folder }
+        fixture.config.mq = Some(config(broker.url(), &broker));
+        Self { fixture, broker, folder }
     }
 
     /// Kills the broker, and starts one without its data.
@@ -60,14 +60,14 @@ impl Studio {
         let address = url.rsplit_once('@').unwrap().1.strip_suffix("/%2f").unwrap();
         let proxy = DatabaseProxy::start(address.to_owned()).await;
         let url = url.replace(address, &proxy.address().to_string());
-        self.world.config.mq = Some(config(url, &self.broker));
+        self.fixture.config.mq = Some(config(url, &self.broker));
         proxy
     }
 
     /// A new tenant with a credential.
     pub(crate) async fn tenant(&self, service: &Service) -> Tenant {
         let id = TenantId::new();
-        let member = service.client.token(&self.world.issuer.user(id, Role::Member));
+        let member = service.client.token(&self.fixture.issuer.user(id, Role::Member));
         let made = member.post("/v1/mq-credentials", json!({ "name": "farm" })).await.expect(201);
         let (user, secret) = (made.str("id").to_owned(), made.str("secret").to_owned());
         Tenant {

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use testkit::{Client, eventually};
 
 use crate::{
+    fixture::{Fixture, Service, pool, submit},
     fleet::{Worker, any_work, reaches},
     metrics::value,
-    world::{Service, World, pool, submit},
 };
 
 /// Lets a worker be lost with a job, which is cancelled then.
@@ -41,13 +41,13 @@ async fn run_three(workers: &[&Worker; 2], member: &Client) -> Vec<usize> {
 
 #[tokio::test]
 async fn a_node_on_which_three_workers_were_lost_gets_no_jobs_for_ten_minutes() {
-    let mut world = World::new().await;
-    world.config.scheduler.retry_ms = 60_000;
-    let service = world.start().await;
-    let pool = pool(&world.admin(&service)).await;
+    let mut fixture = Fixture::new().await;
+    fixture.config.scheduler.retry_ms = 60_000;
+    let service = fixture.start().await;
+    let pool = pool(&fixture.admin(&service)).await;
     let tenant = TenantId::new();
-    let member = world.member(&service, tenant);
-    let mut bad = Worker::start_on(&world, &service, &pool, "bad", "node-1").await;
+    let member = fixture.member(&service, tenant);
+    let mut bad = Worker::start_on(&fixture, &service, &pool, "bad", "node-1").await;
     lose(&mut bad, &member).await;
     lose(&mut bad, &member).await;
     // this end was announced
@@ -56,7 +56,7 @@ async fn a_node_on_which_three_workers_were_lost_gets_no_jobs_for_ten_minutes() 
     let _ = bad.unregister().await.expect(200);
     bad.register().await;
     // two losses are no reason
-    let good = Worker::start_on(&world, &service, &pool, "good", "node-2").await;
+    let good = Worker::start_on(&fixture, &service, &pool, "good", "node-2").await;
     submit(&member, json!({})).await;
     submit(&member, json!({})).await;
     let (first, second) = (bad.work().await, good.work().await);
@@ -68,9 +68,9 @@ async fn a_node_on_which_three_workers_were_lost_gets_no_jobs_for_ten_minutes() 
     let _ = good.unregister().await.expect(200);
     lose(&mut bad, &member).await;
     service.stop().await;
-    let service = world.start().await;
+    let service = fixture.start().await;
     let (bad, mut good, member) =
-        (bad.through(&service), good.through(&service), world.member(&service, tenant));
+        (bad.through(&service), good.through(&service), fixture.member(&service, tenant));
     submit(&member, json!({})).await;
     let _ = bad.complete(&bad.work().await).await.expect(200);
 
@@ -79,12 +79,13 @@ async fn a_node_on_which_three_workers_were_lost_gets_no_jobs_for_ten_minutes() 
     assert_eq!(run_three(&[&bad, &good], &member).await, [1, 1, 1]);
     // the next scheduler knows it
     service.stop().await;
-    let service = world.start().await;
-    let (bad, good, member) = (bad.through(&service), good.through(&service), world.member(&service, tenant));
+    let service = fixture.start().await;
+    let (bad, good, member) =
+        (bad.through(&service), good.through(&service), fixture.member(&service, tenant));
     is_cordoned(&service).await;
     assert_eq!(run_three(&[&bad, &good], &member).await, [1, 1, 1]);
 
-    let mut conn = world.db.admin().await;
+    let mut conn = fixture.db.admin().await;
     let past =
         "update jobs.attempts set ended_at = ended_at - interval '10 minutes' where lost_node is not null";
     sqlx::query(past).execute(&mut conn).await.unwrap();
@@ -97,12 +98,12 @@ async fn a_node_on_which_three_workers_were_lost_gets_no_jobs_for_ten_minutes() 
 
 #[tokio::test]
 async fn a_node_whose_gpu_fails_three_times_gets_no_jobs() {
-    let mut world = World::new().await;
-    world.config.scheduler.retry_ms = 60_000;
-    let service = world.start().await;
-    let pool = pool(&world.admin(&service)).await;
-    let member = world.member(&service, TenantId::new());
-    let bad = Worker::start_on(&world, &service, &pool, "bad", "node-1").await;
+    let mut fixture = Fixture::new().await;
+    fixture.config.scheduler.retry_ms = 60_000;
+    let service = fixture.start().await;
+    let pool = pool(&fixture.admin(&service)).await;
+    let member = fixture.member(&service, TenantId::new());
+    let bad = Worker::start_on(&fixture, &service, &pool, "bad", "node-1").await;
     let mut failed = Vec::new();
     for code in ["engine-failed", "gpu-failed", "gpu-failed", "gpu-failed"] {
         assert_eq!(value(&service, "jobs_nodes_cordoned_total").await, Some(0.0), "{failed:?}");
@@ -110,7 +111,7 @@ async fn a_node_whose_gpu_fails_three_times_gets_no_jobs() {
         let _ = bad.fail_with(&bad.work().await, code, true).await.expect(200);
         failed.push(job);
     }
-    let good = Worker::start_on(&world, &service, &pool, "good", "node-2").await;
+    let good = Worker::start_on(&fixture, &service, &pool, "good", "node-2").await;
     is_cordoned(&service).await;
     assert_eq!(run_three(&[&bad, &good], &member).await, [1, 1, 1]);
     // the GPU's fault, not that of the job
@@ -121,19 +122,20 @@ async fn a_node_whose_gpu_fails_three_times_gets_no_jobs() {
 
 #[tokio::test]
 async fn what_the_jobs_of_one_tenant_do_takes_no_node_from_others() {
-    let mut world = World::new().await;
-    world.config.scheduler.retry_ms = 60_000;
-    let service = world.start().await;
-    let pool = pool(&world.admin(&service)).await;
-    let (first, second) = (world.member(&service, TenantId::new()), world.member(&service, TenantId::new()));
-    let mut bad = Worker::start_on(&world, &service, &pool, "bad", "node-1").await;
+    let mut fixture = Fixture::new().await;
+    fixture.config.scheduler.retry_ms = 60_000;
+    let service = fixture.start().await;
+    let pool = pool(&fixture.admin(&service)).await;
+    let (first, second) =
+        (fixture.member(&service, TenantId::new()), fixture.member(&service, TenantId::new()));
+    let mut bad = Worker::start_on(&fixture, &service, &pool, "bad", "node-1").await;
     for _ in 0..4 {
         lose(&mut bad, &first).await;
     }
     // while another tenant has jobs, losses of one are no reason
     submit(&second, json!({})).await;
     let theirs = bad.work().await;
-    let good = Worker::start_on(&world, &service, &pool, "good", "node-2").await;
+    let good = Worker::start_on(&fixture, &service, &pool, "good", "node-2").await;
     submit(&second, json!({})).await;
     good.work().await;
     let _ = bad.complete(&theirs).await.expect(200);
@@ -149,18 +151,19 @@ async fn what_the_jobs_of_one_tenant_do_takes_no_node_from_others() {
 
 #[tokio::test]
 async fn a_job_with_which_workers_of_several_nodes_are_lost_is_the_cause() {
-    let mut world = World::new().await;
-    world.config.scheduler.retry_ms = 2_000;
-    let service = world.start().await;
-    let pool = pool(&world.admin(&service)).await;
-    let (member, other) = (world.member(&service, TenantId::new()), world.member(&service, TenantId::new()));
+    let mut fixture = Fixture::new().await;
+    fixture.config.scheduler.retry_ms = 2_000;
+    let service = fixture.start().await;
+    let pool = pool(&fixture.admin(&service)).await;
+    let (member, other) =
+        (fixture.member(&service, TenantId::new()), fixture.member(&service, TenantId::new()));
     let owners = [&member, &member, &other];
     let mut jobs = Vec::new();
     for owner in owners {
         jobs.push(submit(owner, json!({})).await.str("id").to_owned());
     }
     for node in ["node-1", "node-2", "node-3"] {
-        let mut worker = Worker::start_on(&world, &service, &pool, node, node).await;
+        let mut worker = Worker::start_on(&fixture, &service, &pool, node, node).await;
         for _ in &jobs {
             let work = worker.work().await;
             if node == "node-2" {
@@ -178,8 +181,8 @@ async fn a_job_with_which_workers_of_several_nodes_are_lost_is_the_cause() {
     }
     // their losses are no reason to close a node
     let workers = [
-        &Worker::start_on(&world, &service, &pool, "again", "node-1").await,
-        &Worker::start_on(&world, &service, &pool, "good", "node-4").await,
+        &Worker::start_on(&fixture, &service, &pool, "again", "node-1").await,
+        &Worker::start_on(&fixture, &service, &pool, "good", "node-4").await,
     ];
     submit(&member, json!({})).await;
     submit(&other, json!({})).await;

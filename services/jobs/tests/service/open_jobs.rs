@@ -5,15 +5,15 @@ use serde_json::{Value, json};
 use testkit::eventually;
 use uuid::Uuid;
 
-use crate::world::{World, fox, pool, submit};
+use crate::fixture::{Fixture, fox, pool, submit};
 
 #[tokio::test]
 async fn a_tenant_submits_no_more_jobs_than_may_be_open() {
-    let mut world = World::new().await;
-    world.config.limits.open_jobs_per_tenant = 3;
-    let service = world.start().await;
-    let _ = pool(&world.admin(&service)).await;
-    let member = world.member(&service, TenantId::new());
+    let mut fixture = Fixture::new().await;
+    fixture.config.limits.open_jobs_per_tenant = 3;
+    let service = fixture.start().await;
+    let _ = pool(&fixture.admin(&service)).await;
+    let member = fixture.member(&service, TenantId::new());
     let number = Uuid::new_v4();
     let numbered = submit(&member, json!({ "req_no": number })).await;
     let batch = member.post("/v1/job-batches", json!({ "jobs": vec![fox(); 3] })).await.expect(202);
@@ -26,7 +26,7 @@ async fn a_tenant_submits_no_more_jobs_than_may_be_open() {
     // a repetition is none more, and other tenants have their own
     let again = submit(&member, json!({ "req_no": number })).await;
     assert_eq!(again.str("id"), numbered.str("id"));
-    let _ = submit(&world.member(&service, TenantId::new()), json!({})).await;
+    let _ = submit(&fixture.member(&service, TenantId::new()), json!({})).await;
 
     let path = format!("/v1/jobs/{}/cancel", numbered.str("id"));
     let _ = member.post(&path, Value::Null).await.expect(202);
@@ -40,15 +40,15 @@ async fn a_tenant_submits_no_more_jobs_than_may_be_open() {
 
 #[tokio::test]
 async fn replicas_count_the_same_jobs() {
-    let mut world = World::new().await;
-    world.config.limits.open_jobs_per_tenant = 2;
-    let (service, other) = (world.start().await, world.start().await);
-    let _ = pool(&world.admin(&service)).await;
+    let mut fixture = Fixture::new().await;
+    fixture.config.limits.open_jobs_per_tenant = 2;
+    let (service, other) = (fixture.start().await, fixture.start().await);
+    let _ = pool(&fixture.admin(&service)).await;
     let tenant = TenantId::new();
     for _ in 0..2 {
-        let _ = submit(&world.member(&service, tenant), json!({})).await;
+        let _ = submit(&fixture.member(&service, tenant), json!({})).await;
     }
-    let refused = world.member(&other, tenant).post("/v1/jobs", fox()).await;
+    let refused = fixture.member(&other, tenant).post("/v1/jobs", fox()).await;
     refused.expect_problem(409, "too-many-jobs");
     service.stop().await;
     other.stop().await;

@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use testkit::Client;
 
 use crate::{
+    fixture::submit,
     fleet::reaches,
     runner::Studio,
     uploads::{create_of, pictures},
-    world::submit,
 };
 
 /// Stripes in red, as a PNG.

@@ -3,13 +3,13 @@
 use ids::{PoolId, TenantId};
 use serde_json::json;
 
-use crate::world::{World, pool};
+use crate::fixture::{Fixture, pool};
 
 #[tokio::test]
 async fn administrators_create_pools() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let admin = world.admin(&service);
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let admin = fixture.admin(&service);
     let id = pool(&admin).await;
     let read = admin.get(&format!("/v1/platform-pools/{id}")).await.expect(200);
     assert_eq!((read.str("name"), &read.body["gpu_specs"]), ("generation", &json!(["small"])));
@@ -25,7 +25,7 @@ async fn administrators_create_pools() {
         assert_eq!(refused.body["errors"][0]["pointer"], pointer);
     }
     admin.get(&format!("/v1/platform-pools/{}", PoolId::new())).await.expect_problem(404, "not-found");
-    let member = world.member(&service, TenantId::new());
+    let member = fixture.member(&service, TenantId::new());
     member.get("/v1/platform-pools").await.expect_problem(403, "forbidden");
     service.stop().await;
 }

@@ -8,14 +8,14 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    fixture::{Fixture, Service, fox},
     fleet::{Worker, reaches},
     uploads::pictures,
-    world::{Service, World, fox},
 };
 
 /// A dedicated pool whose workers run programs, and a member of its tenant.
 pub(crate) struct Yard {
-    world: World,
+    fixture: Fixture,
     service: Service,
     pub(crate) member: Client,
     configs: Vec<Config>,
@@ -24,17 +24,17 @@ pub(crate) struct Yard {
 
 impl Yard {
     pub(crate) async fn new(workers: usize) -> Self {
-        let mut world = World::new().await;
-        world.config.scheduler.retry_ms = 1;
-        let service = world.start().await;
+        let mut fixture = Fixture::new().await;
+        fixture.config.scheduler.retry_ms = 1;
+        let service = fixture.start().await;
         let tenant = TenantId::new();
-        let pool = dedicated(&world.admin(&service), "acme", tenant).await;
-        let member = world.member(&service, tenant);
+        let pool = dedicated(&fixture.admin(&service), "acme", tenant).await;
+        let member = fixture.member(&service, tenant);
         let mut configs = Vec::new();
         for n in 0..workers {
-            let worker = Worker::create(&world, &service, &pool, &format!("w{n}")).await;
+            let worker = Worker::create(&fixture, &service, &pool, &format!("w{n}")).await;
             configs.push(Config {
-                jobs_url: service.door.base().parse().unwrap(),
+                jobs_url: service.worker_api.base().parse().unwrap(),
                 token: worker.token.into(),
                 engine_url: None,
                 lora_dir: None,
@@ -45,7 +45,7 @@ impl Yard {
                 limits: Limits::default(),
             });
         }
-        let mut yard = Self { world, service, member, configs, runners: Vec::new() };
+        let mut yard = Self { fixture, service, member, configs, runners: Vec::new() };
         yard.start();
         yard
     }
@@ -109,7 +109,10 @@ async fn a_program_has_its_inputs_and_leaves_results() {
         cat inputs/0-0.png > outputs/copy.txt; cp input.json outputs/
         echo '{"step":1,"steps":70000}' >> progress"#;
     let job = yard
-        .run(script, json!({ "env": { "NAME": "world" }, "arguments": { "epochs": 3 }, "uploads": uploads }))
+        .run(
+            script,
+            json!({ "env": { "NAME": "fixture" }, "arguments": { "epochs": 3 }, "uploads": uploads }),
+        )
         .await;
     let done = reaches(&yard.member, &job, "succeeded").await;
     assert_eq!(done.str("kind"), "batch");
@@ -117,9 +120,9 @@ async fn a_program_has_its_inputs_and_leaves_results() {
     let input: Value = serde_json::from_str(&yard.result(&job, "input.json").await).unwrap();
     assert_eq!(input["parameters"]["arguments"]["epochs"], 3);
     assert_eq!(input["uploads"], json!(["inputs/0-0.png"]));
-    assert_eq!(yard.log(&job).await, "hello world\nno token: none\n");
+    assert_eq!(yard.log(&job).await, "hello fixture\nno token: none\n");
 
-    let stranger = yard.world.member(&yard.service, TenantId::new());
+    let stranger = yard.fixture.member(&yard.service, TenantId::new());
     stranger.get(&format!("/v1/jobs/{job}/log")).await.expect_problem(404, "not-found");
     let none = yard.member.get(&format!("/v1/jobs/{job}/log?attempt=2")).await.expect(200);
     assert_eq!((none.str("text"), &none.body["updated_at"]), ("", &Value::Null));
@@ -298,11 +301,11 @@ async fn the_workers_of_a_gang_find_each_other() {
 
 #[tokio::test]
 async fn a_dedicated_pool_is_its_tenants() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let admin = world.admin(&service);
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let admin = fixture.admin(&service);
     let (acme, other) = (TenantId::new(), TenantId::new());
-    let (member, stranger) = (world.member(&service, acme), world.member(&service, other));
+    let (member, stranger) = (fixture.member(&service, acme), fixture.member(&service, other));
     let program = json!({ "application": "command", "method": "run", "parameters": { "command": ["true"] } });
     member.post("/v1/jobs", program.clone()).await.expect_problem(409, "no-pool");
 
@@ -320,7 +323,7 @@ async fn a_dedicated_pool_is_its_tenants() {
     named["pool"] = json!("acme-two");
     let _ = member.post("/v1/jobs", named.clone()).await.expect(202);
     let queued = async |pool: &str| {
-        let mut conn = world.db.admin().await;
+        let mut conn = fixture.db.admin().await;
         let pool: ids::PoolId = pool.parse().unwrap();
         sqlx::query_scalar::<_, i64>("select count(*) from jobs.jobs where pool_id = $1")
             .bind(pool.uuid())

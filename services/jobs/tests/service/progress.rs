@@ -10,9 +10,9 @@ use sqlx::Connection as _;
 use testkit::{Client, SlowProxy, Valkey, eventually};
 
 use crate::{
+    fixture::{Fixture, Service, pool, submit},
     fleet::{Work, Worker, reaches},
     streams::Stream,
-    world::{Service, World, pool, submit},
 };
 
 /// Longer than a test.
@@ -24,7 +24,7 @@ fn at(url: &str) -> CacheConfig {
 
 /// Two replicas, a worker of the first, and its job that runs.
 struct Shop {
-    world: World,
+    fixture: Fixture,
     one: Service,
     two: Service,
     tenant: TenantId,
@@ -35,29 +35,29 @@ struct Shop {
 
 impl Shop {
     async fn open(cache: Option<CacheConfig>, store_ms: Option<u32>) -> Self {
-        let mut world = World::new().await;
-        world.config.cache = cache;
-        world.config.progress.store_ms = store_ms;
-        world.config.scheduler.silent_ms = NEVER_MS;
-        world.config.scheduler.lost_ms = NEVER_MS;
-        let (one, two) = (world.start().await, world.start().await);
-        let pool = pool(&world.admin(&one)).await;
+        let mut fixture = Fixture::new().await;
+        fixture.config.cache = cache;
+        fixture.config.progress.store_ms = store_ms;
+        fixture.config.scheduler.silent_ms = NEVER_MS;
+        fixture.config.scheduler.lost_ms = NEVER_MS;
+        let (one, two) = (fixture.start().await, fixture.start().await);
+        let pool = pool(&fixture.admin(&one)).await;
         let tenant = TenantId::new();
-        let worker = Worker::start(&world, &one, &pool, "first").await;
-        let job = submit(&world.member(&one, tenant), json!({})).await.str("id").to_owned();
+        let worker = Worker::start(&fixture, &one, &pool, "first").await;
+        let job = submit(&fixture.member(&one, tenant), json!({})).await.str("id").to_owned();
         let work = worker.work().await;
         assert_eq!(work.job, job);
         let _ = worker.progress(&work, 1).await.expect(200);
-        Self { world, one, two, tenant, worker, work, step: 1 }
+        Self { fixture, one, two, tenant, worker, work, step: 1 }
     }
 
     fn member(&self, replica: &Service) -> Client {
-        self.world.member(replica, self.tenant)
+        self.fixture.member(replica, self.tenant)
     }
 
     /// The step in the row of the job.
     async fn row(&self) -> u32 {
-        let mut conn = self.world.db.admin().await;
+        let mut conn = self.fixture.db.admin().await;
         let step = sqlx::query_scalar::<_, i32>("select step from jobs.progress where job_id = $1");
         let step = step.bind(self.work.job.parse::<JobId>().unwrap()).fetch_one(&mut conn).await.unwrap();
         conn.close().await.unwrap();
@@ -117,7 +117,7 @@ impl Shop {
 async fn a_report_in_the_cache_is_told_by_all_replicas() {
     let store = Valkey::start().await;
     let mut shop = Shop::open(Some(at(&store.url())), Some(NEVER_MS)).await;
-    let token = shop.world.issuer.user(shop.tenant, Role::Viewer);
+    let token = shop.fixture.issuer.user(shop.tenant, Role::Viewer);
     let path = format!("/v1/jobs/{}/events", shop.work.job);
     let mut stream = Stream::open(&shop.two, &token, &path, None).await;
     let _ = stream.until("job.progress").await;
@@ -141,7 +141,7 @@ async fn a_report_in_the_cache_is_told_by_all_replicas() {
     assert!(shop.row().await < step);
     assert_eq!(store.names().await, [shop.name()]);
     // another tenant, whatever it asks for
-    let stranger = shop.world.member(&shop.two, TenantId::new());
+    let stranger = shop.fixture.member(&shop.two, TenantId::new());
     let _ = stranger.get(&format!("/v1/jobs/{}", shop.work.job)).await.expect(404);
     // a worker that is told to stop is told so by a report that is not written
     let job = format!("/v1/jobs/{}/cancel", shop.work.job);
@@ -161,7 +161,7 @@ async fn rows_follow_the_cache() {
     let step = shop.report_unwritten().await;
     eventually("the row follows", async || (shop.row().await == step).then_some(())).await;
     // what another transaction holds is written later
-    let mut conn = shop.world.db.admin().await;
+    let mut conn = shop.fixture.db.admin().await;
     let mut tx = conn.begin().await.unwrap();
     let step = shop.report_unwritten().await;
     let _ = sqlx::query("select from jobs.progress for update").execute(&mut *tx).await.unwrap();
@@ -173,7 +173,7 @@ async fn rows_follow_the_cache() {
     // a replica that ends in order leaves nothing in the cache only
     let mut shop = Shop::open(Some(at(&store.url())), Some(NEVER_MS)).await;
     let step = shop.report_unwritten().await;
-    let one = std::mem::replace(&mut shop.one, shop.world.start().await);
+    let one = std::mem::replace(&mut shop.one, shop.fixture.start().await);
     one.stop().await;
     assert_eq!(shop.row().await, step);
 }

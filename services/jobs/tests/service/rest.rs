@@ -6,15 +6,15 @@ use tokio::time::{Duration, Instant};
 
 use crate::{
     attempts::Floor,
-    world::{World, submit},
+    fixture::{Fixture, submit},
 };
 
 /// Longest time until replicas without work rest.
 const TO_REST: Duration = Duration::from_secs(60);
 
 /// Waits until all replicas rest: nobody leads the pool, and both are to be woken.
-async fn rests(world: &World, replicas: i64) {
-    let mut admin = world.db.admin().await;
+async fn rests(fixture: &Fixture, replicas: i64) {
+    let mut admin = fixture.db.admin().await;
     within(TO_REST, "the replicas rest", async || {
         let rests = "select (select count(*) from jobs.resting where until > now()) = $1
             and not exists (select from jobs.pools where leader is not null)";
@@ -26,12 +26,12 @@ async fn rests(world: &World, replicas: i64) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_ends_the_rest_of_all_replicas_at_once() {
-    let mut world = World::new().await;
+    let mut fixture = Fixture::new().await;
     // the worker need not call meanwhile
-    (world.config.scheduler.silent_ms, world.config.scheduler.lost_ms) = (300_000, 300_000);
-    let floor = Floor::of(world).await;
-    let second = floor.world.start().await;
-    rests(&floor.world, 2).await;
+    (fixture.config.scheduler.silent_ms, fixture.config.scheduler.lost_ms) = (300_000, 300_000);
+    let floor = Floor::of(fixture).await;
+    let second = floor.fixture.start().await;
+    rests(&floor.fixture, 2).await;
     // the worker waits at one replica, and the job comes to the other
     let worker = floor.worker.through(&second);
     let poll = async {
@@ -51,11 +51,11 @@ async fn a_job_ends_the_rest_of_all_replicas_at_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_whose_poll_is_cut_off_is_lost_although_the_replica_rests() {
-    let mut world = World::new().await;
-    (world.config.scheduler.silent_ms, world.config.scheduler.lost_ms) = (1_000, 2_000);
-    let floor = Floor::of(world).await;
+    let mut fixture = Fixture::new().await;
+    (fixture.config.scheduler.silent_ms, fixture.config.scheduler.lost_ms) = (1_000, 2_000);
+    let floor = Floor::of(fixture).await;
     let present = "select coalesce(present_until > now() + interval '5 s', false) from jobs.workers";
-    let mut admin = floor.world.db.admin().await;
+    let mut admin = floor.fixture.db.admin().await;
     {
         let mut poll = std::pin::pin!(async {
             loop {

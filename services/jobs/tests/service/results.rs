@@ -13,9 +13,9 @@ use sqlx::Connection as _;
 use testkit::{Client, TestDb};
 
 use crate::{
+    fixture::{Fixture, pool, submit},
     fleet::{Work, Worker, put, reaches},
     runner::{Studio, engine, small},
-    world::{World, pool, submit},
 };
 
 /// A proxy in front of an object store, which passes on what `answer` has no answer for. Returns its URL.
@@ -43,8 +43,8 @@ async fn studio_behind(
 ) -> Studio {
     let folder = tempfile::tempdir().unwrap();
     let engine = engine(&folder).await;
-    let world = World::behind(TestDb::new(), async |store: &str| Some(proxy(store, answer).await)).await;
-    let mut studio = Studio::prepare_in(world, &engine, folder).await;
+    let fixture = Fixture::behind(TestDb::new(), async |store: &str| Some(proxy(store, answer).await)).await;
+    let mut studio = Studio::prepare_in(fixture, &engine, folder).await;
     studio.start();
     studio
 }
@@ -55,8 +55,8 @@ async fn attempts(member: &Client, job: &str) -> Vec<Value> {
 }
 
 /// Attempts that count as losses of their nodes.
-async fn losses(world: &World) -> i64 {
-    let mut conn = world.db.admin().await;
+async fn losses(fixture: &Fixture) -> i64 {
+    let mut conn = fixture.db.admin().await;
     let sql = "select count(*) from jobs.attempts where lost_node is not null or state = 'lost'";
     let count = sqlx::query_scalar(sql).fetch_one(&mut conn).await.unwrap();
     conn.close().await.unwrap();
@@ -65,16 +65,16 @@ async fn losses(world: &World) -> i64 {
 
 #[tokio::test]
 async fn results_are_out_of_the_tenants_reach_until_their_attempt_completes() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let pool = pool(&world.admin(&service)).await;
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let pool = pool(&fixture.admin(&service)).await;
     let tenant = TenantId::new();
-    let member = world.member(&service, tenant);
-    let worker = Worker::start(&world, &service, &pool, "first").await;
+    let member = fixture.member(&service, tenant);
+    let worker = Worker::start(&fixture, &service, &pool, "first").await;
     submit(&member, json!({})).await;
     let work = worker.work().await;
     worker.upload(&work, "0.png").await;
-    let storages = world.storage.token(&world.issuer.user(tenant, auth::Role::Member));
+    let storages = fixture.storage.token(&fixture.issuer.user(tenant, auth::Role::Member));
     let bucket = storages.get("/v1/storages").await.expect(200).body["items"][0]["id"].clone();
     let bucket = bucket.as_str().unwrap();
     let in_bucket = async |work: &Work| {
@@ -82,7 +82,7 @@ async fn results_are_out_of_the_tenants_reach_until_their_attempt_completes() {
             "/internal/v1/buckets/{bucket}/objects?tenant_id={tenant}&prefix=jobs/{}/{}/",
             work.job, work.attempt
         );
-        let found = world.storage.service("jobs").get(&path).await.expect(200);
+        let found = fixture.storage.service("jobs").get(&path).await.expect(200);
         found.body["items"].as_array().unwrap().len()
     };
     assert_eq!(in_bucket(&work).await, 0, "it is not paid");
@@ -98,7 +98,7 @@ async fn results_are_out_of_the_tenants_reach_until_their_attempt_completes() {
     assert_eq!(in_bucket(&work).await, 0);
     assert_eq!(put(&url, "abc").await, 200, "a late upload is not delivered either");
     assert_eq!(in_bucket(&work).await, 0);
-    let mut conn = world.db.admin().await;
+    let mut conn = fixture.db.admin().await;
     let due = "update jobs.outputs set staged_until = now() where staged_until is not null returning 1";
     assert_eq!(sqlx::query(due).fetch_all(&mut conn).await.unwrap().len(), 2);
     testkit::eventually("what was staged is deleted", async || {
@@ -106,11 +106,11 @@ async fn results_are_out_of_the_tenants_reach_until_their_attempt_completes() {
         (sqlx::query_scalar::<_, i64>(left).fetch_one(&mut conn).await.unwrap() == 0).then_some(())
     })
     .await;
-    let staged: Vec<u8> = std::fs::read(world.objects_file("state.json")).unwrap();
+    let staged: Vec<u8> = std::fs::read(fixture.objects_file("state.json")).unwrap();
     let state: Value = serde_json::from_slice(&staged).unwrap();
     let staging =
         state["buckets"].as_object().unwrap().keys().find(|name| name.starts_with("atelier-")).unwrap();
-    assert_eq!(std::fs::read_dir(world.objects_file(&format!("objects/{staging}"))).unwrap().count(), 0);
+    assert_eq!(std::fs::read_dir(fixture.objects_file(&format!("objects/{staging}"))).unwrap().count(), 0);
     conn.close().await.unwrap();
     service.stop().await;
 }
@@ -121,19 +121,19 @@ async fn a_bucket_that_takes_nothing_ends_the_attempt_at_once() {
     let first = submit(&studio.member, small("a fox", 1)).await.str("id").to_owned();
     reaches(&studio.member, &first, "succeeded").await;
     for (code, change) in [
-        ("storage-full", World::fill_buckets as fn(&mut Value)),
-        ("storage-missing", World::remove_buckets as fn(&mut Value)),
+        ("storage-full", Fixture::fill_buckets as fn(&mut Value)),
+        ("storage-missing", Fixture::remove_buckets as fn(&mut Value)),
     ] {
-        studio.world.change_objects(change).await;
+        studio.fixture.change_objects(change).await;
         let job = submit(&studio.member, small("a boat", 1)).await.str("id").to_owned();
         let failed = reaches(&studio.member, &job, "failed").await;
         assert_eq!((&failed.body["problem"]["code"], &failed.body["attempts"]), (&json!(code), &json!(1)));
         // the worker is there for others
-        let other = studio.world.member(&studio.service, TenantId::new());
+        let other = studio.fixture.member(&studio.service, TenantId::new());
         let job = submit(&other, small("a fox", 1)).await.str("id").to_owned();
         reaches(&other, &job, "succeeded").await;
     }
-    assert_eq!(losses(&studio.world).await, 0);
+    assert_eq!(losses(&studio.fixture).await, 0);
     studio.stop().await;
     studio.service.stop().await;
 }
@@ -151,7 +151,7 @@ async fn a_result_that_is_lost_on_its_way_is_uploaded_again() {
     let job = submit(&studio.member, small("a fox", 1)).await.str("id").to_owned();
     let done = reaches(&studio.member, &job, "succeeded").await;
     assert_eq!((&done.body["attempts"], puts.load(Ordering::Relaxed)), (&json!(1), 2));
-    assert_eq!(losses(&studio.world).await, 0);
+    assert_eq!(losses(&studio.fixture).await, 0);
     studio.stop().await;
     studio.service.stop().await;
 }
@@ -165,7 +165,7 @@ async fn results_that_never_arrive_are_no_loss_of_the_worker() {
         (&failed.body["problem"]["code"], &failed.body["attempts"]),
         (&json!("upload-missing"), &json!(3))
     );
-    assert_eq!(losses(&studio.world).await, 0);
+    assert_eq!(losses(&studio.fixture).await, 0);
     studio.stop().await;
     studio.service.stop().await;
 }
@@ -215,7 +215,7 @@ async fn results_that_wait_for_the_object_store_do_not_hold_the_worker() {
     let mut studio = Studio::new().await;
     let first = submit(&studio.member, small("a fox", 1)).await.str("id").to_owned();
     reaches(&studio.member, &first, "succeeded").await;
-    let address = studio.world.stop_objects().await;
+    let address = studio.fixture.stop_objects().await;
     let mut waiting = Vec::new();
     for prompt in ["a boat", "a house", "a tree", "a dog"] {
         let job = submit(&studio.member, small(prompt, 1)).await.str("id").to_owned();
@@ -230,22 +230,22 @@ async fn results_that_wait_for_the_object_store_do_not_hold_the_worker() {
     let cancelled = waiting.remove(0);
     let _ = studio.member.post(&format!("/v1/jobs/{cancelled}/cancel"), Value::Null).await.expect(202);
     reaches(&studio.member, &cancelled, "cancelled").await;
-    studio.world.start_objects(&address).await;
+    studio.fixture.start_objects(&address).await;
     for job in &waiting {
         let done = reaches(&studio.member, job, "succeeded").await;
         assert_eq!(done.body["attempts"], 1, "the pictures are made once");
         assert_eq!(studio.pictures(job).await.len(), 1);
     }
-    assert_eq!(losses(&studio.world).await, 0);
+    assert_eq!(losses(&studio.fixture).await, 0);
 
     // they are lost with the process, and made again
-    let address = studio.world.stop_objects().await;
+    let address = studio.fixture.stop_objects().await;
     let lost = submit(&studio.member, small("a cat", 1)).await.str("id").to_owned();
     reaches(&studio.member, &lost, "running").await;
     let next = submit(&studio.member, small("a bird", 1)).await.str("id").to_owned();
     reaches(&studio.member, &next, "running").await;
     studio.kill();
-    studio.world.start_objects(&address).await;
+    studio.fixture.start_objects(&address).await;
     studio.start();
     for job in [&lost, &next] {
         let done = reaches(&studio.member, job, "succeeded").await;
@@ -257,13 +257,13 @@ async fn results_that_wait_for_the_object_store_do_not_hold_the_worker() {
 
 #[tokio::test]
 async fn a_worker_that_hands_an_attempt_over_gets_another() {
-    let mut world = World::new().await;
-    world.config.scheduler.retry_ms = 1;
-    let service = world.start().await;
-    let pool = pool(&world.admin(&service)).await;
+    let mut fixture = Fixture::new().await;
+    fixture.config.scheduler.retry_ms = 1;
+    let service = fixture.start().await;
+    let pool = pool(&fixture.admin(&service)).await;
     let tenant = TenantId::new();
-    let member = world.member(&service, tenant);
-    let mut worker = Worker::start(&world, &service, &pool, "first").await;
+    let member = fixture.member(&service, tenant);
+    let mut worker = Worker::start(&fixture, &service, &pool, "first").await;
     let mut held = Vec::new();
     for _ in 0..3 {
         let job = submit(&member, json!({})).await.str("id").to_owned();
@@ -298,9 +298,9 @@ async fn a_worker_that_hands_an_attempt_over_gets_another() {
     let _ = worker.progress(&work, 1).await.expect(200);
     let _ = worker.call(&work, "deliver", json!({})).await.expect(200);
     service.stop().await;
-    let service = world.start().await;
+    let service = fixture.start().await;
     worker = worker.through(&service);
-    let member = world.member(&service, tenant);
+    let member = fixture.member(&service, tenant);
     submit(&member, json!({})).await;
     let next = worker.work().await;
     assert_ne!(next.job, job);
@@ -311,7 +311,7 @@ async fn a_worker_that_hands_an_attempt_over_gets_another() {
         first.iter().any(|attempt| attempt["state"] == "lost").then_some(())
     })
     .await;
-    let mut conn = world.db.admin().await;
+    let mut conn = fixture.db.admin().await;
     let counted = "select count(*) from jobs.attempts where lost_node is not null";
     assert_eq!(sqlx::query_scalar::<_, i64>(counted).fetch_one(&mut conn).await.unwrap(), 1);
     conn.close().await.unwrap();

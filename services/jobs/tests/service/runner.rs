@@ -26,8 +26,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    fixture::{Fixture, Service, pool, submit},
     fleet::{Worker, reaches},
-    world::{Service, World, pool, submit},
 };
 
 /// A pool with one worker, whose process is the runner.
@@ -36,7 +36,7 @@ pub(crate) struct Studio {
     pub(crate) member: Client,
     config: Config,
     runner: Option<(CancellationToken, JoinHandle<anyhow::Result<()>>)>,
-    pub(crate) world: World,
+    pub(crate) fixture: Fixture,
     _folder: tempfile::TempDir,
 }
 
@@ -55,17 +55,17 @@ impl Studio {
 
     /// All but the process of the worker.
     async fn prepare(engine: &str, folder: tempfile::TempDir) -> Self {
-        Self::prepare_in(World::new().await, engine, folder).await
+        Self::prepare_in(Fixture::new().await, engine, folder).await
     }
 
-    pub(crate) async fn prepare_in(mut world: World, engine: &str, folder: tempfile::TempDir) -> Self {
-        world.config.scheduler.retry_ms = 1;
-        let service = world.start().await;
-        let pool = pool(&world.admin(&service)).await;
-        let member = world.member(&service, TenantId::new());
-        let worker = Worker::create(&world, &service, &pool, "first").await;
+    pub(crate) async fn prepare_in(mut fixture: Fixture, engine: &str, folder: tempfile::TempDir) -> Self {
+        fixture.config.scheduler.retry_ms = 1;
+        let service = fixture.start().await;
+        let pool = pool(&fixture.admin(&service)).await;
+        let member = fixture.member(&service, TenantId::new());
+        let worker = Worker::create(&fixture, &service, &pool, "first").await;
         let config = Config {
-            jobs_url: service.door.base().parse().unwrap(),
+            jobs_url: service.worker_api.base().parse().unwrap(),
             token: worker.token.into(),
             engine_url: Some(engine.parse().unwrap()),
             lora_dir: Some(folder.path().join("loras")),
@@ -75,7 +75,7 @@ impl Studio {
             program: None,
             limits: Limits::default(),
         };
-        Self { service, member, config, runner: None, world, _folder: folder }
+        Self { service, member, config, runner: None, fixture, _folder: folder }
     }
 
     /// Starts a process of the worker.
@@ -254,7 +254,7 @@ async fn results_wait_for_an_object_store_that_is_away() {
     let mut studio = Studio::new().await;
     let first = submit(&studio.member, small("a fox", 1)).await.str("id").to_owned();
     reaches(&studio.member, &first, "succeeded").await;
-    let address = studio.world.stop_objects().await;
+    let address = studio.fixture.stop_objects().await;
     let before = upload_requests(&studio.service).await;
     let job = submit(&studio.member, small("a boat", 2)).await.str("id").to_owned();
     // results are uploaded one after another: a second request means that the first upload failed
@@ -262,7 +262,7 @@ async fn results_wait_for_an_object_store_that_is_away() {
         (upload_requests(&studio.service).await >= before + 2.0).then_some(())
     })
     .await;
-    studio.world.start_objects(&address).await;
+    studio.fixture.start_objects(&address).await;
     let done = reaches(&studio.member, &job, "succeeded").await;
     assert_eq!(done.body["attempts"], 1, "the pictures are made once");
     assert_eq!(studio.pictures(&job).await.len(), 2);
@@ -279,7 +279,7 @@ async fn a_job_whose_results_cannot_be_uploaded_is_tried_again() {
     studio.start();
     let first = submit(&studio.member, small("a fox", 1)).await.str("id").to_owned();
     reaches(&studio.member, &first, "succeeded").await;
-    let address = studio.world.stop_objects().await;
+    let address = studio.fixture.stop_objects().await;
     let job = submit(&studio.member, small("a boat", 1)).await.str("id").to_owned();
     eventually("an attempt has failed", async || {
         let attempts = studio.member.get(&format!("/v1/jobs/{job}/attempts")).await.expect(200);
@@ -287,7 +287,7 @@ async fn a_job_whose_results_cannot_be_uploaded_is_tried_again() {
         attempts.iter().any(|attempt| attempt["problem"]["code"] == "upload-failed").then_some(())
     })
     .await;
-    studio.world.start_objects(&address).await;
+    studio.fixture.start_objects(&address).await;
     let done = reaches(&studio.member, &job, "succeeded").await;
     assert!(done.body["attempts"].as_i64() > Some(1), "{}", done.body);
     assert_eq!(studio.pictures(&job).await.len(), 1);
@@ -316,8 +316,8 @@ async fn a_result_that_changes_on_its_way_is_uploaded_again() {
     let folder = tempfile::tempdir().unwrap();
     let (engine, uploads) = (engine(&folder).await, Arc::new(AtomicUsize::new(0)));
     let proxy = async |store: &str| Some(changing_proxy(store, Arc::clone(&uploads)).await);
-    let world = World::behind(TestDb::new(), proxy).await;
-    let mut studio = Studio::prepare_in(world, &engine, folder).await;
+    let fixture = Fixture::behind(TestDb::new(), proxy).await;
+    let mut studio = Studio::prepare_in(fixture, &engine, folder).await;
     studio.start();
     let job = submit(&studio.member, small("a fox", 1)).await.str("id").to_owned();
     let done = reaches(&studio.member, &job, "succeeded").await;

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use testkit::{Client, eventually};
 
 use crate::{
+    fixture::{Fixture, fox, pool, submit},
     fleet::{Worker, any_work},
-    world::{World, fox, pool, submit},
 };
 
 /// The path of a tenant's share.
@@ -21,9 +21,9 @@ async fn set(admin: &Client, pool: &str, tenant: TenantId, share: Value) {
 
 #[tokio::test]
 async fn administrators_set_shares() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let admin = world.admin(&service);
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let admin = fixture.admin(&service);
     let pool = pool(&admin).await;
     let (first, second) = (TenantId::new(), TenantId::new());
     let shares = format!("/v1/platform-pools/{pool}/shares");
@@ -72,7 +72,7 @@ async fn administrators_set_shares() {
     sorted.sort();
     assert_eq!(tenants, sorted.map(|tenant| json!(tenant)));
 
-    let member = world.member(&service, first);
+    let member = fixture.member(&service, first);
     member.get(&shares).await.expect_problem(403, "forbidden");
     let own = member.get(&format!("/v1/pools/{pool}/share")).await.expect(200).body;
     assert_eq!(own["share"], again.body["share"]);
@@ -85,14 +85,14 @@ async fn administrators_set_shares() {
 
 #[tokio::test]
 async fn a_tenant_runs_on_no_more_workers_than_its_limit() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let (admin, tenant) = (world.admin(&service), TenantId::new());
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let (admin, tenant) = (fixture.admin(&service), TenantId::new());
     let pool = pool(&admin).await;
     set(&admin, &pool, tenant, json!({ "limit": 1 })).await;
-    let member = world.member(&service, tenant);
-    let one = Worker::start(&world, &service, &pool, "one").await;
-    let two = Worker::start(&world, &service, &pool, "two").await;
+    let member = fixture.member(&service, tenant);
+    let one = Worker::start(&fixture, &service, &pool, "one").await;
+    let two = Worker::start(&fixture, &service, &pool, "two").await;
     let jobs = [submit(&member, json!({})).await, submit(&member, json!({})).await];
     let (first, work) = any_work(&[&one, &two]).await;
     let other = if first == 0 { &two } else { &one };
@@ -118,16 +118,16 @@ async fn a_tenant_runs_on_no_more_workers_than_its_limit() {
 
 /// Lets a worker run a job of the owner, then others' jobs wait with the owner's. Returns whether the owner is next.
 async fn owner_is_next(share: Value) -> bool {
-    let world = World::new().await;
-    let service = world.start().await;
-    let (admin, owner) = (world.admin(&service), TenantId::new());
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let (admin, owner) = (fixture.admin(&service), TenantId::new());
     let pool = pool(&admin).await;
     set(&admin, &pool, owner, share).await;
-    let worker = Worker::start(&world, &service, &pool, "one").await;
-    let owner = world.member(&service, owner);
+    let worker = Worker::start(&fixture, &service, &pool, "one").await;
+    let owner = fixture.member(&service, owner);
     let _ = submit(&owner, json!({ "parameters": { "prompt": "a fox", "steps": 150 } })).await;
     let work = worker.work().await;
-    let other = submit(&world.member(&service, TenantId::new()), json!({})).await;
+    let other = submit(&fixture.member(&service, TenantId::new()), json!({})).await;
     let owed = submit(&owner, json!({})).await;
     let _ = worker.complete_with(&work, &[]).await.expect(200);
     let next = worker.work().await.job;
@@ -144,36 +144,37 @@ async fn what_is_guaranteed_comes_before_what_others_have_used_less_of() {
 
 #[tokio::test]
 async fn another_leader_knows_the_shares() {
-    let world = World::new().await;
-    let first = world.start().await;
-    let (admin, tenant) = (world.admin(&first), TenantId::new());
+    let fixture = Fixture::new().await;
+    let first = fixture.start().await;
+    let (admin, tenant) = (fixture.admin(&first), TenantId::new());
     let pool = pool(&admin).await;
     set(&admin, &pool, tenant, json!({ "limit": 0 })).await;
-    let held_back = submit(&world.member(&first, tenant), json!({})).await;
+    let held_back = submit(&fixture.member(&first, tenant), json!({})).await;
     first.stop().await;
 
-    let second = world.start().await;
-    let worker = Worker::start(&world, &second, &pool, "one").await;
-    let other = submit(&world.member(&second, TenantId::new()), json!({})).await;
+    let second = fixture.start().await;
+    let worker = Worker::start(&fixture, &second, &pool, "one").await;
+    let other = submit(&fixture.member(&second, TenantId::new()), json!({})).await;
     let work = worker.work().await;
     assert_eq!(work.job, other.str("id"));
     let _ = worker.complete_with(&work, &[]).await.expect(200);
-    set(&world.admin(&second), &pool, tenant, json!({ "limit": 1 })).await;
+    set(&fixture.admin(&second), &pool, tenant, json!({ "limit": 1 })).await;
     assert_eq!(worker.work().await.job, held_back.str("id"));
     second.stop().await;
 }
 
 #[tokio::test]
 async fn weights_divide_what_is_not_guaranteed() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let (admin, heavy, light) = (world.admin(&service), TenantId::new(), TenantId::new());
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let (admin, heavy, light) = (fixture.admin(&service), TenantId::new(), TenantId::new());
     let pool = pool(&admin).await;
     set(&admin, &pool, heavy, json!({ "weight": 300 })).await;
-    let [before, heavy, light] = [TenantId::new(), heavy, light].map(|tenant| world.member(&service, tenant));
+    let [before, heavy, light] =
+        [TenantId::new(), heavy, light].map(|tenant| fixture.member(&service, tenant));
     let mut workers = Vec::new();
     for n in 0..8 {
-        let worker = Worker::start(&world, &service, &pool, &format!("worker-{n}")).await;
+        let worker = Worker::start(&fixture, &service, &pool, &format!("worker-{n}")).await;
         let _ = submit(&before, json!({ "parameters": { "prompt": "a fox", "steps": 150 } })).await;
         let work = worker.work().await;
         workers.push((worker, work));

@@ -6,7 +6,7 @@ use futures::StreamExt as _;
 use serde_json::{Value, json};
 use testkit::eventually;
 
-use crate::world::Service;
+use crate::fixture::Service;
 
 /// An open stream of events.
 pub(crate) struct Stream {

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use testkit::{Client, eventually};
 
 use crate::{
+    fixture::{Fixture, Service, fox, pool, submit},
     fleet::{Worker, reaches},
     metrics::value,
-    world::{Service, World, fox, pool, submit},
 };
 
 async fn order(service: &Service, tenant: TenantId, generation: i64, state: &str) {
@@ -26,11 +26,11 @@ async fn waits_because(member: &Client, job: &str, reason: Value) {
 
 #[tokio::test]
 async fn a_suspended_tenant_submits_nothing_and_the_jobs_of_a_deleted_one_are_cancelled() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let _ = pool(&world.admin(&service)).await;
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let _ = pool(&fixture.admin(&service)).await;
     let tenant = TenantId::new();
-    let (member, other) = (world.member(&service, tenant), world.member(&service, TenantId::new()));
+    let (member, other) = (fixture.member(&service, tenant), fixture.member(&service, TenantId::new()));
     submit(&member, json!({})).await;
     submit(&other, json!({})).await;
     let identity = service.client.service("identity");
@@ -54,12 +54,12 @@ async fn a_suspended_tenant_submits_nothing_and_the_jobs_of_a_deleted_one_are_ca
 
 #[tokio::test]
 async fn jobs_of_a_suspended_tenant_leave_their_workers_and_go_on_when_it_is_active_again() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let pool = pool(&world.admin(&service)).await;
-    let worker = Worker::start(&world, &service, &pool, "one").await;
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let pool = pool(&fixture.admin(&service)).await;
+    let worker = Worker::start(&fixture, &service, &pool, "one").await;
     let tenant = TenantId::new();
-    let (member, other) = (world.member(&service, tenant), world.member(&service, TenantId::new()));
+    let (member, other) = (fixture.member(&service, tenant), fixture.member(&service, TenantId::new()));
     let first = submit(&member, json!({})).await.str("id").to_owned();
     let work = worker.work().await;
     let _ = worker.progress(&work, 3).await.expect(200);
@@ -87,9 +87,12 @@ async fn jobs_of_a_suspended_tenant_leave_their_workers_and_go_on_when_it_is_act
     let _ = worker.complete(&work).await.expect(200);
     // the next scheduler knows it
     service.stop().await;
-    let service = world.start().await;
-    let (worker, member, other) =
-        (worker.through(&service), world.member(&service, tenant), world.member(&service, TenantId::new()));
+    let service = fixture.start().await;
+    let (worker, member, other) = (
+        worker.through(&service),
+        fixture.member(&service, tenant),
+        fixture.member(&service, TenantId::new()),
+    );
     let theirs = submit(&other, json!({})).await.str("id").to_owned();
     let work = worker.work().await;
     assert_eq!(work.job, theirs);
@@ -109,13 +112,13 @@ async fn jobs_of_a_suspended_tenant_leave_their_workers_and_go_on_when_it_is_act
 
 #[tokio::test]
 async fn an_attempt_that_ends_while_its_tenant_is_suspended_is_no_failure() {
-    let mut world = World::new().await;
-    world.config.scheduler.leave_ms = 1_000;
-    let service = world.start().await;
-    let pool = pool(&world.admin(&service)).await;
-    let mut worker = Worker::start(&world, &service, &pool, "one").await;
+    let mut fixture = Fixture::new().await;
+    fixture.config.scheduler.leave_ms = 1_000;
+    let service = fixture.start().await;
+    let pool = pool(&fixture.admin(&service)).await;
+    let mut worker = Worker::start(&fixture, &service, &pool, "one").await;
     let tenant = TenantId::new();
-    let member = world.member(&service, tenant);
+    let member = fixture.member(&service, tenant);
     let job = submit(&member, json!({})).await.str("id").to_owned();
     let mut generation = 2;
     // its results are refused, it fails, it is lost, it does not leave
@@ -149,12 +152,12 @@ async fn an_attempt_that_ends_while_its_tenant_is_suspended_is_no_failure() {
 
 #[tokio::test]
 async fn a_waiting_job_of_a_suspended_tenant_can_be_cancelled_and_expires() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let _ = pool(&world.admin(&service)).await;
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let _ = pool(&fixture.admin(&service)).await;
     let tenant = TenantId::new();
-    let member = world.member(&service, tenant);
-    let deadline = world.in_seconds(4).to_string();
+    let member = fixture.member(&service, tenant);
+    let deadline = fixture.in_seconds(4).to_string();
     let late = submit(&member, json!({ "deadline": deadline })).await.str("id").to_owned();
     let cancelled = submit(&member, json!({})).await.str("id").to_owned();
     order(&service, tenant, 2, "suspended").await;

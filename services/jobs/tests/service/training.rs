@@ -7,15 +7,15 @@ use sqlx::Connection as _;
 use testkit::{Client, eventually};
 
 use crate::{
+    fixture::{Fixture, Service, fox, pool, submit},
     fleet::{Work, Worker, put_as, reaches},
     uploads::{pictures, training},
-    world::{Service, World, fox, pool, submit},
 };
 
 const FILE: &str = "model.safetensors";
 
 struct Studio {
-    world: World,
+    fixture: Fixture,
     service: Service,
     member: Client,
     stranger: Client,
@@ -24,14 +24,14 @@ struct Studio {
 
 impl Studio {
     async fn new() -> Self {
-        let mut world = World::new().await;
-        world.config.scheduler.retry_ms = 1;
-        let service = world.start().await;
-        let pool = pool(&world.admin(&service)).await;
-        let member = world.member(&service, TenantId::new());
-        let stranger = world.member(&service, TenantId::new());
-        let worker = Worker::start(&world, &service, &pool, "first").await;
-        Self { world, service, member, stranger, worker }
+        let mut fixture = Fixture::new().await;
+        fixture.config.scheduler.retry_ms = 1;
+        let service = fixture.start().await;
+        let pool = pool(&fixture.admin(&service)).await;
+        let member = fixture.member(&service, TenantId::new());
+        let stranger = fixture.member(&service, TenantId::new());
+        let worker = Worker::start(&fixture, &service, &pool, "first").await;
+        Self { fixture, service, member, stranger, worker }
     }
 
     /// Submits a training, which the worker gets.
@@ -51,13 +51,13 @@ impl Studio {
     }
 
     async fn execute(&self, sql: &'static str) {
-        let mut conn = self.world.db.admin().await;
+        let mut conn = self.fixture.db.admin().await;
         sqlx::query(sql).execute(&mut conn).await.unwrap();
         conn.close().await.unwrap();
     }
 
     async fn count(&self, what: &'static str) -> i64 {
-        let mut conn = self.world.db.admin().await;
+        let mut conn = self.fixture.db.admin().await;
         let sql = sqlx::AssertSqlSafe(format!("select count(*) from jobs.{what}"));
         let count = sqlx::query_scalar(sql).fetch_one(&mut conn).await.unwrap();
         conn.close().await.unwrap();

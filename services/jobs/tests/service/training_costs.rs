@@ -5,9 +5,9 @@ use sqlx::Connection as _;
 
 use crate::{
     costs::{Till, assert_near, charged},
+    fixture::Fixture,
     fleet::{Work, Worker, put},
     uploads::{create, pictures, training},
-    world::World,
 };
 
 #[tokio::test]
@@ -147,7 +147,7 @@ async fn what_a_tenant_does_to_inputs_and_checkpoints_takes_back_nothing() {
                 assert!(refused.str("detail").contains(picture.str("id")), "{}", refused.text);
             }
             "bucket" => {
-                till.world.change_objects(World::remove_buckets).await;
+                till.fixture.change_objects(Fixture::remove_buckets).await;
                 till.worker.inputs(&second).await.expect_problem(409, code);
             }
             _ => {}
@@ -165,7 +165,7 @@ async fn what_a_tenant_does_to_inputs_and_checkpoints_takes_back_nothing() {
     assert_eq!(paid, 4);
     let usage = till.usage().await;
     assert!(usage.iter().all(|record| record["correction"] == Value::Null), "{usage:?}");
-    let mut conn = till.world.db.admin().await;
+    let mut conn = till.fixture.db.admin().await;
     let losses = "select count(*) from jobs.attempts where lost_node is not null";
     assert_eq!(sqlx::query_scalar::<_, i64>(losses).fetch_one(&mut conn).await.unwrap(), 0);
     conn.close().await.unwrap();

@@ -3,14 +3,14 @@
 use ids::{JobId, TenantId};
 use serde_json::json;
 
-use crate::world::{World, pool, submit};
+use crate::fixture::{Fixture, pool, submit};
 
 #[tokio::test]
 async fn a_row_that_cannot_be_read_hides_no_other() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let _ = pool(&world.admin(&service)).await;
-    let member = world.member(&service, TenantId::new());
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let _ = pool(&fixture.admin(&service)).await;
+    let member = fixture.member(&service, TenantId::new());
     let mut ids = Vec::new();
     for _ in 0..3 {
         ids.push(submit(&member, json!({})).await.str("id").to_owned());
@@ -21,7 +21,7 @@ async fn a_row_that_cannot_be_read_hides_no_other() {
          update jobs.jobs set state = 'frozen' where id = '{}'",
         poison.parse::<JobId>().unwrap().uuid()
     );
-    let mut conn = world.db.admin().await;
+    let mut conn = fixture.db.admin().await;
     sqlx::raw_sql(sqlx::AssertSqlSafe(statement)).execute(&mut conn).await.unwrap();
     let list = member.get("/v1/jobs").await.expect(200).body;
     let found: Vec<_> = list["items"].as_array().unwrap().iter().map(|job| job["id"].clone()).collect();

@@ -7,8 +7,8 @@ use sqlx::Connection as _;
 use testkit::{Client, Response, eventually};
 
 use crate::{
+    fixture::{Fixture, Service, pool},
     fleet::put,
-    world::{Service, World, pool},
 };
 
 /// Creates an upload of 3 bytes, when the bucket of the tenant is ready.
@@ -45,7 +45,7 @@ pub(crate) fn training(images: &[String]) -> Value {
 }
 
 struct Desk {
-    world: World,
+    fixture: Fixture,
     service: Service,
     tenant: TenantId,
     member: Client,
@@ -53,16 +53,16 @@ struct Desk {
 
 impl Desk {
     async fn new() -> Self {
-        let world = World::new().await;
-        let service = world.start().await;
-        let _ = pool(&world.admin(&service)).await;
+        let fixture = Fixture::new().await;
+        let service = fixture.start().await;
+        let _ = pool(&fixture.admin(&service)).await;
         let tenant = TenantId::new();
-        let member = world.member(&service, tenant);
-        Self { world, service, tenant, member }
+        let member = fixture.member(&service, tenant);
+        Self { fixture, service, tenant, member }
     }
 
     async fn execute(&self, sql: &'static str) -> u64 {
-        let mut conn = self.world.db.admin().await;
+        let mut conn = self.fixture.db.admin().await;
         let done = sqlx::query(sql).execute(&mut conn).await.unwrap().rows_affected();
         conn.close().await.unwrap();
         done
@@ -82,9 +82,9 @@ async fn an_upload_is_ready_when_its_content_is_there() {
     let ready = desk.member.get(&path).await.expect(200);
     assert_eq!((ready.str("state"), &ready.body["put_url"]), ("ready", &Value::Null));
 
-    let stranger = desk.world.member(&desk.service, TenantId::new());
+    let stranger = desk.fixture.member(&desk.service, TenantId::new());
     stranger.get(&path).await.expect_problem(404, "not-found");
-    let viewer = desk.service.client.token(&desk.world.issuer.user(desk.tenant, Role::Viewer));
+    let viewer = desk.service.client.token(&desk.fixture.issuer.user(desk.tenant, Role::Viewer));
     let _ = viewer.get(&path).await.expect(200);
     let body = json!({ "name": "a.png", "content_type": "image/png", "bytes": 3 });
     viewer.post("/v1/uploads", body.clone()).await.expect_problem(403, "forbidden");
@@ -102,7 +102,7 @@ async fn an_upload_is_ready_when_its_content_is_there() {
 async fn a_training_needs_pictures_of_its_tenant() {
     let desk = Desk::new().await;
     let mine = pictures(&desk.member, 3).await;
-    let stranger = desk.world.member(&desk.service, TenantId::new());
+    let stranger = desk.fixture.member(&desk.service, TenantId::new());
     let foreign = pictures(&stranger, 1).await.remove(0);
     let pending = create(&desk.member, "late.png").await.str("id").to_owned();
     let unknown = UploadId::new().to_string();

@@ -30,7 +30,7 @@ fn time(second: i64) -> Timestamp {
 
 /// All groups of the report about now.
 async fn report(till: &Till, client: &Client, path: &str, group_by: &str) -> Vec<Value> {
-    let (from, to) = (till.world.in_seconds(-DAY), till.world.in_seconds(DAY));
+    let (from, to) = (till.fixture.in_seconds(-DAY), till.fixture.in_seconds(DAY));
     let path = format!("{path}?from={from}&to={to}&group_by={group_by}&limit=200");
     client.get(&path).await.expect(200).body["items"].as_array().unwrap().clone()
 }
@@ -66,7 +66,7 @@ impl Till {
 
     /// Waits until the sums by day are complete.
     async fn is_added(&self) {
-        let mut conn = self.world.db.admin().await;
+        let mut conn = self.fixture.db.admin().await;
         eventually("all changes are added to the sums", async || {
             let left = "select count(*) from jobs.usage_changes";
             let left: i64 = sqlx::query_scalar(left).fetch_one(&mut conn).await.unwrap();
@@ -121,10 +121,10 @@ async fn a_report_says_what_the_jobs_and_the_feed_say() {
     );
 
     // pictures that pay, at two levels; one that is lost; one without a price
-    let drawn = job(&till, crate::world::fox()).await;
+    let drawn = job(&till, crate::fixture::fox()).await;
     let work = till.work().await;
     let _ = till.worker.complete(&work).await.expect(200);
-    let mut body = crate::world::fox();
+    let mut body = crate::fixture::fox();
     body["level"] = json!("background");
     let cheap = job(&till, body).await;
     let _ = till.work().await;
@@ -135,7 +135,7 @@ async fn a_report_says_what_the_jobs_and_the_feed_say() {
     let _ = till.worker.complete(&work).await.expect(200);
     till.execute("delete from jobs.pool_prices").await;
     till.gpu_away();
-    let free = job(&till, crate::world::fox()).await;
+    let free = job(&till, crate::fixture::fox()).await;
     let work = till.work().await;
     let _ = till.worker.complete(&work).await.expect(200);
     let jobs = [&*trained, &*drawn, &*cheap, &*free];
@@ -153,7 +153,7 @@ async fn a_report_says_what_the_jobs_and_the_feed_say() {
             assert_eq!(summed(&page), paid, "{group_by}: {page:?}");
             let attempts: i64 = page.iter().map(|group| group["attempts"].as_i64().unwrap()).sum();
             assert_eq!(attempts, 6, "{group_by}: {page:?}");
-            let admin = till.world.admin(&till.service);
+            let admin = till.fixture.admin(&till.service);
             assert_eq!(report(&till, &admin, "/v1/platform-job-usage", group_by).await, page);
         }
     }
@@ -177,7 +177,7 @@ async fn a_report_says_what_the_jobs_and_the_feed_say() {
 #[tokio::test]
 async fn a_report_is_of_the_own_tenant_and_has_pages() {
     let till = Till::new().await;
-    let _ = crate::world::submit(&till.member, json!({})).await;
+    let _ = crate::fixture::submit(&till.member, json!({})).await;
     let work = till.work().await;
     let _ = till.worker.complete(&work).await.expect(200);
     // charged seconds, and those of loading
@@ -195,11 +195,11 @@ async fn a_report_is_of_the_own_tenant_and_has_pages() {
     }
     assert_eq!((pages.len(), pages), (2, all));
 
-    let viewer = till.service.client.token(&till.world.issuer.user(till.tenant, Role::Viewer));
+    let viewer = till.service.client.token(&till.fixture.issuer.user(till.tenant, Role::Viewer));
     assert_eq!(report(&till, &viewer, "/v1/job-usage", "day").await.len(), 1);
-    let stranger = till.world.member(&till.service, TenantId::new());
+    let stranger = till.fixture.member(&till.service, TenantId::new());
     assert_eq!(report(&till, &stranger, "/v1/job-usage", "day").await, Vec::<Value>::new());
-    let admin = till.world.admin(&till.service);
+    let admin = till.fixture.admin(&till.service);
     let tenants = report(&till, &admin, "/v1/platform-job-usage", "tenant").await;
     assert_eq!((tenants.len(), &tenants[0]["group"]), (1, &json!(till.tenant)));
     for (tenant, groups) in [(till.tenant, 1), (TenantId::new(), 0)] {
@@ -275,7 +275,7 @@ fn reported(page: &Value) -> BTreeMap<String, Sum> {
 #[tokio::test]
 async fn a_report_is_the_sum_of_the_attempts_in_its_window() {
     let till = Till::new().await;
-    let _ = crate::world::submit(&till.member, json!({})).await;
+    let _ = crate::fixture::submit(&till.member, json!({})).await;
     let work = till.work().await;
     let _ = till.worker.complete(&work).await.expect(200);
     // most for minutes, some for days, of all prices, over two weeks
@@ -310,7 +310,7 @@ async fn a_report_is_the_sum_of_the_attempts_in_its_window() {
         if n == 0 {
             till.is_added().await;
         }
-        let mut conn = till.world.db.admin().await;
+        let mut conn = till.fixture.db.admin().await;
         let all: Vec<Ended> = sqlx::query_as(
             "select floor(extract(epoch from a.assigned_at))::bigint, floor(extract(epoch from a.working_at))::bigint,
                  a.charged_seconds, a.uncharged_seconds, a.price_per_hour * a.level_factor, j.kind
@@ -345,7 +345,7 @@ async fn a_report_is_the_sum_of_the_attempts_in_its_window() {
                 let page = till.member.get(&path).await.expect(200).body;
                 assert_eq!(reported(&page), expected(&all, (from, to), key), "{path} after {change}");
                 let platform = path.replace("/v1/job-usage", "/v1/platform-job-usage");
-                let admin = till.world.admin(&till.service);
+                let admin = till.fixture.admin(&till.service);
                 assert_eq!(admin.get(&platform).await.expect(200).body, page, "{platform}");
             }
         }

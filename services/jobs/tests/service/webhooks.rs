@@ -7,13 +7,13 @@ use sqlx::Connection as _;
 
 use crate::{
     endpoint::{Endpoint, all_are, attempted, create, execute, start},
-    world::{World, submit},
+    fixture::{Fixture, submit},
 };
 
 #[tokio::test]
 async fn two_secrets_are_valid_while_one_is_replaced() {
-    let world = World::new().await;
-    let (service, member) = start(&world).await;
+    let fixture = Fixture::new().await;
+    let (service, member) = start(&fixture).await;
     let (endpoint, url) = Endpoint::start(&[]).await;
     let (hook, old) = create(&member, &url, json!(["job.cancelled"])).await;
     let once = member.key("rotate");
@@ -26,14 +26,14 @@ async fn two_secrets_are_valid_while_one_is_replaced() {
     let both = endpoint.count(1).await;
     assert_eq!(both[0].id, format!("{job}-2"), "other types are not sent");
     assert!(both[0].is_signed_with(&old) && both[0].is_signed_with(&new));
-    execute(&world, "update jobs.webhooks set previous_until = now()").await;
+    execute(&fixture, "update jobs.webhooks set previous_until = now()").await;
     let _ = member.post(&format!("{hook}/test"), Value::Null).await.expect(202);
     let after = endpoint.count(2).await;
     assert_eq!(after[1].message()["type"], "webhook.test");
     assert!(!after[1].is_signed_with(&old) && after[1].is_signed_with(&new));
     assert_eq!(member.get(&hook).await.expect(200).body["previous_secret_until"], Value::Null);
     // at rest it is not readable
-    let mut conn = world.db.admin().await;
+    let mut conn = fixture.db.admin().await;
     let stored: Vec<u8> =
         sqlx::query_scalar("select secret from jobs.webhooks").fetch_one(&mut conn).await.unwrap();
     let plain = STANDARD.decode(new.strip_prefix("whsec_").unwrap()).unwrap();
@@ -44,8 +44,8 @@ async fn two_secrets_are_valid_while_one_is_replaced() {
 
 #[tokio::test]
 async fn a_test_is_sent_once_also_by_a_disabled_webhook() {
-    let world = World::new().await;
-    let (service, member) = start(&world).await;
+    let fixture = Fixture::new().await;
+    let (service, member) = start(&fixture).await;
     let (endpoint, url) = Endpoint::start(&[500]).await;
     let (hook, _) = create(&member, &url, json!([])).await;
     let _ = member.patch(&hook, "*", json!({ "enabled": false })).await.expect(200);
@@ -64,9 +64,9 @@ async fn a_test_is_sent_once_also_by_a_disabled_webhook() {
 
 #[tokio::test]
 async fn private_addresses_are_not_connected_to() {
-    let mut world = World::new().await;
-    world.config.webhooks.allow_private = false;
-    let (service, member) = start(&world).await;
+    let mut fixture = Fixture::new().await;
+    fixture.config.webhooks.allow_private = false;
+    let (service, member) = start(&fixture).await;
     let (endpoint, url) = Endpoint::start(&[]).await;
     for bad in [
         url.as_str(),
@@ -87,9 +87,9 @@ async fn private_addresses_are_not_connected_to() {
     assert_eq!(endpoint.received().len(), 0);
     service.stop().await;
     // http is for development, too
-    world.config.webhooks.allow_http = false;
-    let service = world.start().await;
-    let member = world.member(&service, TenantId::new());
+    fixture.config.webhooks.allow_http = false;
+    let service = fixture.start().await;
+    let member = fixture.member(&service, TenantId::new());
     let plain = json!({ "url": "http://example.com/" });
     member.post("/v1/webhooks", plain).await.expect_problem(422, "invalid-field");
     service.stop().await;
@@ -97,9 +97,9 @@ async fn private_addresses_are_not_connected_to() {
 
 #[tokio::test]
 async fn webhooks_are_their_tenants() {
-    let mut world = World::new().await;
-    let (service, member) = start(&world).await;
-    let stranger = world.member(&service, TenantId::new());
+    let mut fixture = Fixture::new().await;
+    let (service, member) = start(&fixture).await;
+    let stranger = fixture.member(&service, TenantId::new());
     let (endpoint, url) = Endpoint::start(&[]).await;
     let (hook, _) = create(&member, &url, json!([])).await;
     for answer in [
@@ -127,19 +127,19 @@ async fn webhooks_are_their_tenants() {
     let _ = member.delete(&hook).await.expect(204);
     member.get(&hook).await.expect_problem(404, "not-found");
     service.stop().await;
-    world.config.encryption_keys.clear();
-    let service = world.start().await;
-    let member = world.member(&service, TenantId::new());
+    fixture.config.encryption_keys.clear();
+    let service = fixture.start().await;
+    let member = fixture.member(&service, TenantId::new());
     member.post("/v1/webhooks", json!({ "url": url })).await.expect_problem(503, "unavailable");
     service.stop().await;
 }
 
 #[tokio::test]
 async fn a_suspended_tenant_creates_none_and_those_of_a_deleted_one_end_with_its_storages() {
-    let world = World::new().await;
-    let service = world.start().await;
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
     let tenant = TenantId::new();
-    let member = world.member(&service, tenant);
+    let member = fixture.member(&service, tenant);
     let (hook, _) = create(&member, "https://example.com/", json!([])).await;
     let path = format!("/internal/v1/tenants/{tenant}");
     let order = async |generation, state, delete_storages| {

@@ -4,12 +4,12 @@ use ids::TenantId;
 use serde_json::json;
 use testkit::eventually;
 
-use crate::world::{World, pool, submit};
+use crate::fixture::{Fixture, pool, submit};
 
 #[tokio::test]
 async fn the_service_survives_a_panic_of_each_worker() {
-    let world = World::new().await;
-    let service = world.start().await;
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
     let workers = &service.process.workers;
     let names = workers.names();
     assert_eq!(
@@ -45,7 +45,7 @@ async fn the_service_survives_a_panic_of_each_worker() {
         })
         .await;
     }
-    let _ = pool(&world.admin(&service)).await;
-    submit(&world.member(&service, TenantId::new()), json!({})).await;
+    let _ = pool(&fixture.admin(&service)).await;
+    submit(&fixture.member(&service, TenantId::new()), json!({})).await;
     service.stop().await;
 }

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use testkit::{Client, Response, eventually};
 
 use crate::{
+    fixture::{Fixture, instance},
     operator::Cluster,
-    world::{World, instance},
 };
 
 const SUMS: &str = "insert into stock.capacity
@@ -22,18 +22,18 @@ const SUMS: &str = "insert into stock.capacity
 const STEPS: &str = "insert into stock.capacity_steps (step, begins_at, seconds) values
      ('hour', '2026-03-01T08:00:00Z', 60), ('hour', '2026-03-01T10:00:00Z', 30), ('day', '2026-03-01T00:00:00Z', 90)";
 
-async fn world() -> World {
-    let world = World::new().await;
-    let replica = world.replica().await;
+async fn fixture() -> Fixture {
+    let fixture = Fixture::new().await;
+    let replica = fixture.replica().await;
     for name in ["a", "b"] {
         let _ = replica.spec(name, "1").await;
     }
     for name in ["uk-1", "de-1"] {
         let _ = replica.datacenter(name).await;
     }
-    world.sql(SUMS).await;
-    world.sql(STEPS).await;
-    world
+    fixture.sql(SUMS).await;
+    fixture.sql(STEPS).await;
+    fixture
 }
 
 /// The units of each step; null where nothing is known.
@@ -48,8 +48,8 @@ async fn morning(admin: &Client, query: &str) -> Response {
 
 #[tokio::test]
 async fn the_counts_of_an_hour_are_averages() {
-    let world = world().await;
-    let replica = world.replica().await;
+    let fixture = fixture().await;
+    let replica = fixture.replica().await;
     let one = morning(&replica.admin, "&gpu_spec=a&datacenter=uk-1").await;
     let last =
         json!({ "available": 0.33, "inactive": 0.0, "used": 0.0, "total": 0.33, "least_available": 0 });
@@ -78,8 +78,8 @@ async fn the_counts_of_an_hour_are_averages() {
 
 #[tokio::test]
 async fn a_period_is_bounded_and_for_administrators() {
-    let world = world().await;
-    let replica = world.replica().await;
+    let fixture = fixture().await;
+    let replica = fixture.replica().await;
     let path = "/v1/stock-capacity";
     assert_eq!(units(&replica.admin.get(path).await.expect(200)).len(), 25);
     let days = replica.admin.get(&format!("{path}?step=day")).await.expect(200);
@@ -98,26 +98,26 @@ async fn a_period_is_bounded_and_for_administrators() {
     ] {
         replica.admin.get(&format!("{path}?{query}")).await.expect_problem(422, "invalid-field");
     }
-    world.user(&replica, auth::Role::Owner).get(path).await.expect_problem(403, "forbidden");
+    fixture.user(&replica, auth::Role::Owner).get(path).await.expect_problem(403, "forbidden");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_units_are_counted_by_one_replica_and_old_counts_deleted() {
     let cluster = Cluster::start().await;
-    let mut world = World::with_cluster(Some(cluster.kubeconfig())).await;
-    world.config.measure_every_seconds = 1;
-    world
+    let mut fixture = Fixture::with_cluster(Some(cluster.kubeconfig())).await;
+    fixture.config.measure_every_seconds = 1;
+    fixture
         .sql(
             "insert into stock.capacity_steps select step, now() - age::interval, 1 from (values
          ('hour', '61 days'), ('hour', '63 days'), ('day', '2 years'), ('day', '4 years')) x(step, age)",
         )
         .await;
-    world.sql("insert into stock.capacity select gen_random_uuid(), gen_random_uuid(), step, begins_at, 1, 1, 1, 1
+    fixture.sql("insert into stock.capacity select gen_random_uuid(), gen_random_uuid(), step, begins_at, 1, 1, 1, 1
          from stock.capacity_steps").await;
-    let first = world.replica().await;
+    let first = fixture.replica().await;
     let spec_id = first.spec("a", "1").await;
     let _ = first.datacenter("uk-1").await;
-    world.units("a", "uk-1", 4).await;
+    fixture.units("a", "uk-1", 4).await;
     let path = "/v1/stock-capacity?gpu_spec=a&datacenter=uk-1";
     let measured = async |what: &'static str, done: &dyn Fn(&Value) -> bool| {
         eventually(what, async || {
@@ -134,10 +134,10 @@ async fn the_units_are_counted_by_one_replica_and_old_counts_deleted() {
     let units = measured("a claim shows", &|units| units["used"].as_f64() > Some(0.0)).await;
     assert_eq!(units["least_available"], 3);
     eventually("old counts are deleted", async || {
-        let old = world
+        let old = fixture
             .count("select count(*) from stock.capacity_steps where begins_at < now() - interval '2 days'")
             .await;
-        let counts = world
+        let counts = fixture
             .count("select count(*) from stock.capacity where begins_at < now() - interval '2 days'")
             .await;
         (old == 2 && counts == 2).then_some(())
@@ -145,17 +145,17 @@ async fn the_units_are_counted_by_one_replica_and_old_counts_deleted() {
     .await;
 
     // with a second replica no second counts twice, and nothing is written while the stock stays as it is
-    let _second = world.replica().await;
+    let _second = fixture.replica().await;
     let _ = first.claim(&instance(), &spec_id).await.expect(201);
     let _ = measured("another claim shows", &|units| units["least_available"] == 2).await;
     let recorded = "select coalesce(sum(seconds), 0)::bigint from stock.capacity_steps
          where step = 'day' and begins_at > now() - interval '2 days'";
     let lasted =
         "select ceil(extract(epoch from now() - (select min(created_at) from stock.gpu_specs)))::bigint";
-    assert!(world.count(recorded).await <= world.count(lasted).await, "a second counts twice");
+    assert!(fixture.count(recorded).await <= fixture.count(lasted).await, "a second counts twice");
     let version = "select xmin::text::bigint from stock.capacity_since";
     let hour = "select extract(hour from now())::bigint";
-    let (written, began) = (world.count(version).await, world.count(hour).await);
+    let (written, began) = (fixture.count(version).await, fixture.count(hour).await);
     let rounds = async || {
         let metrics = first.base.get("/metrics").await.expect(200).text;
         let line = metrics
@@ -165,6 +165,6 @@ async fn the_units_are_counted_by_one_replica_and_old_counts_deleted() {
     };
     let before = rounds().await;
     eventually("two more rounds", async || (rounds().await >= before + 2.0).then_some(())).await;
-    let is_another_hour = world.count(hour).await != began;
-    assert!(world.count(version).await == written || is_another_hour, "a round without a change writes");
+    let is_another_hour = fixture.count(hour).await != began;
+    assert!(fixture.count(version).await == written || is_another_hour, "a round without a change writes");
 }

@@ -4,12 +4,12 @@ use auth::Role;
 use serde_json::{Value, json};
 use testkit::{Client, eventually};
 
-use crate::world::{World, spec};
+use crate::fixture::{Fixture, spec};
 
 #[tokio::test]
 async fn a_specification_is_created_changed_and_deleted() {
-    let world = World::new().await;
-    let replica = world.replica().await;
+    let fixture = Fixture::new().await;
+    let replica = fixture.replica().await;
     let admin = &replica.admin;
 
     let made = admin.post("/v1/gpu-specs", spec("3080-small-4-1", "0.20")).await.expect(201);
@@ -54,7 +54,7 @@ async fn a_specification_is_created_changed_and_deleted() {
 
     // units stand in the way of everything but price and state
     let _ = replica.datacenter("uk-1").await;
-    world.units("3080-small-4-1", "uk-1", 2).await;
+    fixture.units("3080-small-4-1", "uk-1", 2).await;
     let etag = same.header("etag").unwrap().to_owned();
     admin.patch(&path, &etag, json!({ "cpu_millis": 8000 })).await.expect_problem(409, "gpu-spec-in-use");
     admin.delete(&path).await.expect_problem(409, "gpu-spec-in-use");
@@ -64,17 +64,17 @@ async fn a_specification_is_created_changed_and_deleted() {
     let more = json!({ "gpu_spec": "3080-small-4-1", "datacenter": "uk-1", "count": 1 });
     admin.post("/v1/stock/additions", more).await.expect_problem(409, "gpu-spec-retired");
 
-    world.sql("delete from stock.units").await;
+    fixture.sql("delete from stock.units").await;
     let _ = admin.delete(&path).await.expect(204);
     admin.get(&path).await.expect_problem(404, "not-found");
     admin.delete(&path).await.expect_problem(404, "not-found");
-    assert_eq!(world.count("select count(*) from stock.gpu_spec_prices").await, 0);
+    assert_eq!(fixture.count("select count(*) from stock.gpu_spec_prices").await, 0);
 }
 
 #[tokio::test]
 async fn a_datacenter_is_created_changed_and_deleted() {
-    let world = World::new().await;
-    let replica = world.replica().await;
+    let fixture = Fixture::new().await;
+    let replica = fixture.replica().await;
     let admin = &replica.admin;
     let body =
         json!({ "name": "uk-1", "region": "uk", "cluster": "main", "labels": { "atelier.dev/tier": "a" } });
@@ -90,12 +90,12 @@ async fn a_datacenter_is_created_changed_and_deleted() {
     let more = json!({ "gpu_spec": "a", "datacenter": "uk-1", "count": 1 });
     admin.post("/v1/stock/additions", more).await.expect_problem(409, "datacenter-draining");
 
-    world.units("a", "uk-1", 1).await;
+    fixture.units("a", "uk-1", 1).await;
     let etag = draining.header("etag").unwrap().to_owned();
     admin.delete(&path).await.expect_problem(409, "datacenter-in-use");
     admin.patch(&path, &etag, json!({ "name": "uk-2" })).await.expect_problem(409, "datacenter-in-use");
     let other = replica.datacenter("uk-2").await;
-    world.sql("delete from stock.units").await;
+    fixture.sql("delete from stock.units").await;
     admin.patch(&path, &etag, json!({ "name": "uk-2" })).await.expect_problem(409, "name-taken");
     let _ = admin.patch(&path, "*", json!({ "name": "uk-3", "state": "active" })).await.expect(200);
     let _ = admin.delete(&path).await.expect(204);
@@ -106,8 +106,8 @@ async fn a_datacenter_is_created_changed_and_deleted() {
 
 #[tokio::test]
 async fn lists_are_searched_and_paged_by_name() {
-    let world = World::new().await;
-    let replica = world.replica().await;
+    let fixture = Fixture::new().await;
+    let replica = fixture.replica().await;
     for name in ["3080-a", "3080-b", "3080-c", "4090-a", "308-x"] {
         let _ = replica.spec(name, "1").await;
     }
@@ -146,8 +146,8 @@ async fn lists_are_searched_and_paged_by_name() {
 
 #[tokio::test]
 async fn an_invalid_field_is_refused_with_its_pointer() {
-    let world = World::new().await;
-    let replica = world.replica().await;
+    let fixture = Fixture::new().await;
+    let replica = fixture.replica().await;
     let with = |name: &str, value: Value| {
         let mut body = spec("good", "0.2");
         body[name] = value;
@@ -204,14 +204,14 @@ async fn an_invalid_field_is_refused_with_its_pointer() {
     ] {
         replica.admin.get(&format!("/v1/gpu-specs/{id}")).await.expect_problem(404, "not-found");
     }
-    assert_eq!(world.count("select count(*) from stock.gpu_specs").await, 0);
-    assert_eq!(world.count("select count(*) from stock.datacenters").await, 0);
+    assert_eq!(fixture.count("select count(*) from stock.gpu_specs").await, 0);
+    assert_eq!(fixture.count("select count(*) from stock.datacenters").await, 0);
 }
 
 #[tokio::test]
 async fn a_repeated_write_has_one_effect() {
-    let world = World::new().await;
-    let replica = world.replica().await;
+    let fixture = Fixture::new().await;
+    let replica = fixture.replica().await;
     let admin = replica.admin.key("first");
     let made = admin.post("/v1/gpu-specs", spec("a", "1")).await.expect(201);
     let again = admin.post("/v1/gpu-specs", spec("a", "1")).await.expect(201);
@@ -222,13 +222,13 @@ async fn a_repeated_write_has_one_effect() {
     admin.delete(&path).await.expect_problem(422, "idempotency-key-reused");
 
     // another administrator's key of the same name is another key
-    let other = replica.base.token(&world.issuer.admin()).key("first");
+    let other = replica.base.token(&fixture.issuer.admin()).key("first");
     let _ = other.post("/v1/gpu-specs", spec("c", "1")).await.expect(201);
 
     let http = reqwest::Client::new();
     let url = format!("{}/v1/gpu-specs", replica.base.base());
     for key in ["", "with space", "\u{7f}"] {
-        let mut request = http.post(&url).bearer_auth(world.issuer.admin()).json(&spec("d", "1"));
+        let mut request = http.post(&url).bearer_auth(fixture.issuer.admin()).json(&spec("d", "1"));
         if let Ok(value) = reqwest::header::HeaderValue::from_str(key) {
             request = request.header("idempotency-key", value);
         }
@@ -252,18 +252,18 @@ async fn a_repeated_write_has_one_effect() {
         }
     }
     assert!(made >= 1 && made + told == 100);
-    assert_eq!(world.count("select count(*) from stock.gpu_specs where name = 'crowd'").await, 1);
+    assert_eq!(fixture.count("select count(*) from stock.gpu_specs where name = 'crowd'").await, 1);
 }
 
 #[tokio::test]
 async fn each_caller_may_do_what_its_role_allows() {
-    let world = World::new().await;
-    let replica = world.replica().await;
+    let fixture = Fixture::new().await;
+    let replica = fixture.replica().await;
     let spec_path = format!("/v1/gpu-specs/{}", replica.spec("a", "1").await);
     let dc_path = format!("/v1/datacenters/{}", replica.datacenter("uk-1").await);
     let change = json!({ "gpu_spec": "a", "datacenter": "uk-1", "count": 1 });
 
-    for client in [world.user(&replica, Role::Viewer), world.user(&replica, Role::Owner)] {
+    for client in [fixture.user(&replica, Role::Viewer), fixture.user(&replica, Role::Owner)] {
         for path in ["/v1/gpu-specs", "/v1/datacenters", "/v1/stock", &spec_path, &dc_path] {
             let _ = client.get(path).await.expect(200);
         }
@@ -294,32 +294,32 @@ async fn each_caller_may_do_what_its_role_allows() {
 
 #[tokio::test]
 async fn the_roles_see_only_their_own_rows() {
-    let world = World::new().await;
-    let replica = world.replica().await;
+    let fixture = Fixture::new().await;
+    let replica = fixture.replica().await;
     let spec_id = replica.spec("a", "1").await;
     let _ = replica.datacenter("uk-1").await;
-    world.units("a", "uk-1", 3).await;
-    let _ = replica.claim(&crate::world::instance(), &spec_id).await.expect(201);
+    fixture.units("a", "uk-1", 3).await;
+    let _ = replica.claim(&crate::fixture::instance(), &spec_id).await.expect(201);
 
     // another service's schema in the same database
     let other = sqlx::migrate::Migrator::with_migrations(Vec::new());
     let other: &'static sqlx::migrate::Migrator = Box::leak(Box::new(other));
-    let _ = world.db.service("gpu", other).await;
-    world.sql("create table gpu.secrets (id int)").await;
+    let _ = fixture.db.service("gpu", other).await;
+    fixture.sql("create table gpu.secrets (id int)").await;
     for role in ["app", "worker", "owner"] {
-        let mut conn = world.role(role).await;
+        let mut conn = fixture.role(role).await;
         let error = sqlx::query("select * from gpu.secrets").execute(&mut conn).await.unwrap_err();
         assert_eq!(error.as_database_error().unwrap().code().unwrap(), "42501", "{error}");
     }
 
     // a request sees units that nobody holds, and not who holds the others; without any predicate
-    let mut app = world.role("app").await;
+    let mut app = fixture.role("app").await;
     let count = async |conn: &mut sqlx::PgConnection, query: &'static str| -> i64 {
         sqlx::query_scalar(query).fetch_one(conn).await.unwrap()
     };
     assert_eq!(count(&mut app, "select count(*) from units").await, 2);
     replica.release("inst_01939f0a7c3d7e6b8a1f4f0d5c2b1a00").await;
-    let mut worker = world.role("worker").await;
+    let mut worker = fixture.role("worker").await;
     assert_eq!(count(&mut worker, "select count(*) from units").await, 3);
     // with the tenant set, its own as well
     let set = "select set_config('atelier.tenant', '01939f0a-7c3d-7e6b-8a1f-4f0d5c2b1a00', false)";
@@ -337,8 +337,8 @@ async fn the_roles_see_only_their_own_rows() {
 
 #[tokio::test]
 async fn odd_text_is_refused() {
-    let world = World::new().await;
-    let replica = world.replica().await;
+    let fixture = Fixture::new().await;
+    let replica = fixture.replica().await;
     let id = replica.spec("a", "1").await;
     let _ = replica.datacenter("uk-1").await;
     let cursor = |value: Value| {
@@ -381,7 +381,7 @@ async fn odd_text_is_refused() {
         let answer = replica.admin.post(path, body.clone()).await;
         assert_eq!(answer.status, 422, "{body}: {}", answer.text);
     }
-    let claim = json!({ "instance_id": crate::world::instance(), "tenant_id": crate::world::tenant(),
+    let claim = json!({ "instance_id": crate::fixture::instance(), "tenant_id": crate::fixture::tenant(),
         "gpu_spec_id": id, "preferred_node": odd });
     replica.service.post("/internal/v1/claims", claim).await.expect_problem(409, "stock-exhausted");
     let big = json!({ "name": "x".repeat(300_000) });
@@ -390,10 +390,10 @@ async fn odd_text_is_refused() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_connection_that_the_database_ends_is_503() {
-    let world = World::new().await;
-    let replica = world.replica().await;
+    let fixture = Fixture::new().await;
+    let replica = fixture.replica().await;
     let path = format!("/v1/gpu-specs/{}", replica.spec("a", "1").await);
-    let mut holder = world.db.admin().await;
+    let mut holder = fixture.db.admin().await;
     sqlx::raw_sql("begin; update stock.gpu_specs set state = state").execute(&mut holder).await.unwrap();
     let admin = replica.admin.clone();
     let patch = {
@@ -401,7 +401,7 @@ async fn a_connection_that_the_database_ends_is_503() {
         tokio::spawn(async move { admin.patch(&path, "*", json!({ "state": "retired" })).await })
     };
     eventually("the request waits, and its connection is ended", async || {
-        let ended = world
+        let ended = fixture
             .count(
                 "select count(pg_terminate_backend(pid)) from pg_stat_activity
                  where datname = current_database() and wait_event_type = 'Lock'",

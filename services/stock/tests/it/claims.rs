@@ -6,17 +6,17 @@ use futures::StreamExt;
 use serde_json::{Value, json};
 use testkit::eventually;
 
-use crate::world::{World, instance, tenant};
+use crate::fixture::{Fixture, instance, tenant};
 
 const CLAIMS: &str = "/internal/v1/claims";
 
 #[tokio::test]
 async fn an_instance_keeps_its_unit_until_the_release() {
-    let world = World::new().await;
-    let replica = world.replica().await;
+    let fixture = Fixture::new().await;
+    let replica = fixture.replica().await;
     let spec_id = replica.spec("a", "0.25").await;
     let dc_id = replica.datacenter("uk-1").await;
-    world.units("a", "uk-1", 3).await;
+    fixture.units("a", "uk-1", 3).await;
 
     let holder = instance();
     let first = replica.claim(&holder, &spec_id).await.expect(201);
@@ -49,16 +49,16 @@ async fn an_instance_keeps_its_unit_until_the_release() {
     assert_eq!((detail.str("state"), &detail.body["holder"]), ("available", &Value::Null));
     assert_eq!(detail.body["history"][0]["instance_id"], json!(holder));
     assert_eq!(replica.numbers().await, [3, 0, 0, 3]);
-    world.assert_sound().await;
+    fixture.assert_sound().await;
 }
 
 #[tokio::test]
 async fn a_claim_has_the_price_of_its_hold_and_the_history_every_price() {
-    let world = World::new().await;
-    let replica = world.replica().await;
+    let fixture = Fixture::new().await;
+    let replica = fixture.replica().await;
     let spec_id = replica.spec("a", "0.25").await;
     let _ = replica.datacenter("uk-1").await;
-    world.units("a", "uk-1", 2).await;
+    fixture.units("a", "uk-1", 2).await;
     let claim = replica.claim(&instance(), &spec_id).await.expect(201);
     assert_eq!(claim.body["hold_price_fraction"], Value::Null);
 
@@ -80,11 +80,11 @@ async fn a_claim_has_the_price_of_its_hold_and_the_history_every_price() {
 
 #[tokio::test]
 async fn claims_and_releases_ignore_idempotency_keys() {
-    let world = World::new().await;
-    let replica = world.replica().await;
+    let fixture = Fixture::new().await;
+    let replica = fixture.replica().await;
     let spec_id = replica.spec("a", "0.25").await;
     let _ = replica.datacenter("uk-1").await;
-    world.units("a", "uk-1", 3).await;
+    fixture.units("a", "uk-1", 3).await;
 
     let holder = instance();
     let first = replica.claim(&holder, &spec_id).await.expect(201);
@@ -103,17 +103,17 @@ async fn claims_and_releases_ignore_idempotency_keys() {
     let _ = keyed.post(CLAIMS, body).await.expect(201);
     let _ = keyed_release.delete(&path).await.expect(204);
     assert_eq!(replica.numbers().await, [3, 0, 0, 3]);
-    assert_eq!(world.count("select count(*) from stock.unit_holders").await, 2);
-    world.assert_sound().await;
+    assert_eq!(fixture.count("select count(*) from stock.unit_holders").await, 2);
+    fixture.assert_sound().await;
 }
 
 #[tokio::test]
 async fn a_late_release_spares_a_newer_claim() {
-    let world = World::new().await;
-    let replica = world.replica().await;
+    let fixture = Fixture::new().await;
+    let replica = fixture.replica().await;
     let spec_id = replica.spec("a", "0.25").await;
     let _ = replica.datacenter("uk-1").await;
-    world.units("a", "uk-1", 3).await;
+    fixture.units("a", "uk-1", 3).await;
 
     let holder = instance();
     let path = format!("{CLAIMS}/{holder}");
@@ -131,34 +131,34 @@ async fn a_late_release_spares_a_newer_claim() {
     let _ =
         replica.service.delete(&format!("{path}?claimed_at={}", late.str("claimed_at"))).await.expect(204);
     assert_eq!(replica.numbers().await, [3, 0, 0, 3]);
-    world.assert_sound().await;
+    fixture.assert_sound().await;
 }
 
 #[tokio::test]
 async fn a_unit_that_is_not_held_is_inactive_after_the_release() {
-    let world = World::new().await;
-    let replica = world.replica().await;
+    let fixture = Fixture::new().await;
+    let replica = fixture.replica().await;
     let spec_id = replica.spec("a", "0.25").await;
     let _ = replica.datacenter("uk-1").await;
-    world.units("a", "uk-1", 3).await;
+    fixture.units("a", "uk-1", 3).await;
 
     let holder = instance();
     let _ = replica.claim(&holder, &spec_id).await.expect(201);
-    world.sql("update stock.units set held = false where state = 'used'").await;
+    fixture.sql("update stock.units set held = false where state = 'used'").await;
     replica.release(&holder).await;
     assert_eq!(replica.numbers().await, [2, 1, 0, 3]);
-    world.assert_sound().await;
+    fixture.assert_sound().await;
 }
 
 #[tokio::test]
 async fn an_invalid_claim_is_refused() {
-    let world = World::new().await;
-    let replica = world.replica().await;
+    let fixture = Fixture::new().await;
+    let replica = fixture.replica().await;
     let a = replica.spec("a", "1").await;
     let b = replica.spec("b", "1").await;
     let _ = replica.datacenter("uk-1").await;
-    world.units("a", "uk-1", 3).await;
-    world.units("b", "uk-1", 3).await;
+    fixture.units("a", "uk-1", 3).await;
+    fixture.units("b", "uk-1", 3).await;
     let holder = instance();
     let good = json!({ "instance_id": holder, "tenant_id": tenant(), "gpu_spec_id": a });
     let with = |name: &str, value: Value| {
@@ -184,7 +184,7 @@ async fn an_invalid_claim_is_refused() {
     {
         replica.service.post("/internal/v1/claims", body).await.expect_problem(409, "already-claimed");
     }
-    assert_eq!(world.count("select count(*) from stock.units where state = 'used'").await, 1);
+    assert_eq!(fixture.count("select count(*) from stock.units where state = 'used'").await, 1);
     replica.service.get("/internal/v1/claims/nonsense").await.expect_problem(404, "not-found");
 }
 
@@ -194,12 +194,12 @@ fn spec_like() -> &'static str {
 
 #[tokio::test]
 async fn an_exhausted_stock_names_alternatives() {
-    let world = World::new().await;
-    let replica = world.replica().await;
+    let fixture = Fixture::new().await;
+    let replica = fixture.replica().await;
     let a = replica.spec("3080-a", "0.2").await;
     let _ = replica.spec("3080-b", "0.3").await;
     let retired = replica.spec("3080-c", "0.2").await;
-    let mut other = crate::world::spec("4090-a", "0.21");
+    let mut other = crate::fixture::spec("4090-a", "0.21");
     other["gpu_model"] = json!("NVIDIA-GeForce-RTX-4090");
     let _ = replica.admin.post("/v1/gpu-specs", other).await.expect(201);
     let uk = replica.datacenter("uk-1").await;
@@ -207,7 +207,7 @@ async fn an_exhausted_stock_names_alternatives() {
     for (spec, datacenter, count) in
         [("3080-a", "de-1", 1), ("3080-b", "uk-1", 2), ("3080-c", "uk-1", 2), ("4090-a", "uk-1", 3)]
     {
-        world.units(spec, datacenter, count).await;
+        fixture.units(spec, datacenter, count).await;
     }
     let path = format!("/v1/gpu-specs/{retired}");
     let _ = replica.admin.patch(&path, "*", json!({ "state": "retired" })).await.expect(200);
@@ -242,7 +242,7 @@ async fn an_exhausted_stock_names_alternatives() {
     assert_eq!(ask().await.expect_problem(409, "stock-exhausted").body["waiting"], 1);
     replica.release(&second).await;
     assert_eq!(ask().await.expect_problem(409, "stock-exhausted").body["waiting"], 0);
-    world.units("3080-a", "uk-1", 1).await;
+    fixture.units("3080-a", "uk-1", 1).await;
     let _ = ask().await.expect(201);
 
     // without a datacenter any will do, but for one that drains
@@ -258,16 +258,16 @@ async fn an_exhausted_stock_names_alternatives() {
     assert!(refused.str("detail").contains("draining"), "{}", refused.text);
     let _ = replica.admin.patch(&path, "*", json!({ "state": "active" })).await.expect(200);
     assert_eq!(replica.claim(&third, &a).await.expect(201).str("datacenter_name"), "de-1");
-    world.assert_sound().await;
+    fixture.assert_sound().await;
 }
 
 #[tokio::test]
 async fn a_free_unit_on_the_preferred_node_is_claimed_first() {
-    let world = World::new().await;
-    let replica = world.replica().await;
+    let fixture = Fixture::new().await;
+    let replica = fixture.replica().await;
     let a = replica.spec("a", "1").await;
     let _ = replica.datacenter("uk-1").await;
-    world.units("a", "uk-1", 40).await; // ten on each of four nodes
+    fixture.units("a", "uk-1", 40).await; // ten on each of four nodes
     let claims = futures::future::join_all((0..16).map(|_| {
         replica.service.post(
             "/internal/v1/claims",
@@ -278,23 +278,23 @@ async fn a_free_unit_on_the_preferred_node_is_claimed_first() {
     let there = claims.into_iter().filter(|c| c.body["node"] == "node-2" && c.status == 201).count();
     assert!(there >= 10, "only {there} on the node");
     assert_eq!(
-        world.count("select count(*) from stock.units where state = 'used' and node = 'node-2'").await,
+        fixture.count("select count(*) from stock.units where state = 'used' and node = 'node-2'").await,
         10
     );
-    assert_eq!(world.count("select count(*) from stock.units where state = 'used'").await, 16);
-    world.assert_sound().await;
+    assert_eq!(fixture.count("select count(*) from stock.units where state = 'used'").await, 16);
+    fixture.assert_sound().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_unit_is_never_claimed_twice() {
-    let world = World::new().await;
+    let fixture = Fixture::new().await;
     // two replicas on one database, as in production
-    let replicas = [world.replica().await, world.replica().await];
+    let replicas = [fixture.replica().await, fixture.replica().await];
     let a = replicas[0].spec("a", "1").await;
     let _ = replicas[0].datacenter("uk-1").await;
     let _ = replicas[0].datacenter("de-1").await;
-    world.units("a", "uk-1", 150).await;
-    world.units("a", "de-1", 50).await;
+    fixture.units("a", "uk-1", 150).await;
+    fixture.units("a", "de-1", 50).await;
 
     // 64 at a time, 400 instances for 200 units, each asked for twice and at both replicas; some hang up
     let askers: Vec<String> = (0..400).map(|_| instance()).collect();
@@ -329,12 +329,12 @@ async fn a_unit_is_never_claimed_twice() {
     }
     // every unit has gone to somebody, one each
     eventually("all units are used", async || {
-        (world.count("select count(*) from stock.units where state = 'used'").await == 200).then_some(())
+        (fixture.count("select count(*) from stock.units where state = 'used'").await == 200).then_some(())
     })
     .await;
     let distinct: HashSet<&String> = holders.values().collect();
     assert_eq!(distinct.len(), holders.len());
-    world.assert_sound().await;
+    fixture.assert_sound().await;
 
     // all back at once, twice each, while others claim what comes free
     let late: Vec<String> = (0..100).map(|_| instance()).collect();
@@ -356,20 +356,20 @@ async fn a_unit_is_never_claimed_twice() {
     for claim in claims {
         got += i64::from(claim.await.unwrap() == 201);
     }
-    assert_eq!(world.count("select count(*) from stock.units where state = 'used'").await, got);
-    assert_eq!(world.count("select count(*) from stock.units where state = 'available'").await, 200 - got);
-    world.assert_sound().await;
+    assert_eq!(fixture.count("select count(*) from stock.units where state = 'used'").await, got);
+    assert_eq!(fixture.count("select count(*) from stock.units where state = 'available'").await, 200 - got);
+    fixture.assert_sound().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_claim_waits_for_the_last_unit_while_it_is_being_written() {
-    let world = World::new().await;
-    let replica = world.replica().await;
+    let fixture = Fixture::new().await;
+    let replica = fixture.replica().await;
     let a = replica.spec("a", "1").await;
     let _ = replica.datacenter("uk-1").await;
-    world.units("a", "uk-1", 1).await;
+    fixture.units("a", "uk-1", 1).await;
     // what the watch does now and then: it holds the row for a moment; the claim waits for it
-    let mut writer = world.role("worker").await;
+    let mut writer = fixture.role("worker").await;
     let begin = async |conn: &mut sqlx::PgConnection, sql: &'static str| {
         sqlx::raw_sql(sql).execute(conn).await.unwrap();
     };
@@ -379,21 +379,21 @@ async fn a_claim_waits_for_the_last_unit_while_it_is_being_written() {
     let claim = tokio::spawn(async move { service.post("/internal/v1/claims", body).await.status });
     eventually("the claim waits for the row", async || {
         let waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()";
-        (world.count(waiting).await > 0).then_some(())
+        (fixture.count(waiting).await > 0).then_some(())
     })
     .await;
     begin(&mut writer, "commit").await;
     assert_eq!(claim.await.unwrap(), 201);
-    world.assert_sound().await;
+    fixture.assert_sound().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn claims_survive_the_death_of_a_replica() {
-    let world = World::new().await;
-    let (first, runtime) = world.doomed().await;
+    let fixture = Fixture::new().await;
+    let (first, runtime) = fixture.doomed().await;
     let a = first.spec("a", "1").await;
     let _ = first.datacenter("uk-1").await;
-    world.units("a", "uk-1", 200).await;
+    fixture.units("a", "uk-1", 200).await;
     let askers: Vec<String> = (0..200).map(|_| instance()).collect();
     let mut calls: futures::stream::FuturesUnordered<_> = askers
         .iter()
@@ -422,7 +422,7 @@ async fn claims_survive_the_death_of_a_replica() {
     while let Some(answer) = calls.next().await {
         told.extend(answer);
     }
-    let second = world.replica().await;
+    let second = fixture.replica().await;
     let mut units = HashSet::new();
     for asker in &askers {
         let answer = second.claim(asker, &a).await;
@@ -433,5 +433,5 @@ async fn claims_survive_the_death_of_a_replica() {
         }
         assert!(units.insert(unit), "a unit was claimed twice");
     }
-    world.assert_sound().await;
+    fixture.assert_sound().await;
 }

@@ -12,19 +12,19 @@ use serde_json::{Value, json};
 use testkit::eventually;
 
 use crate::{
+    fixture::{Fixture, instance},
     operator::{Cluster, unit_id},
-    world::{World, instance},
 };
 
-async fn world(cluster: &Cluster) -> World {
-    World::with_cluster(Some(cluster.kubeconfig())).await
+async fn fixture(cluster: &Cluster) -> Fixture {
+    Fixture::with_cluster(Some(cluster.kubeconfig())).await
 }
 
 #[tokio::test]
 async fn an_addition_creates_objects_and_counts_held_units() {
     let cluster = Cluster::start().await;
-    let world = world(&cluster).await;
-    let replica = world.replica().await;
+    let fixture = fixture(&cluster).await;
+    let replica = fixture.replica().await;
     let spec_id = replica.spec("3080-small-4-1", "0.2").await;
     let _ = replica.datacenter("uk-1").await;
     let operation = replica.add("3080-small-4-1", "uk-1", 5).await;
@@ -85,16 +85,16 @@ async fn an_addition_creates_objects_and_counts_held_units() {
     cluster.say(&free, true, "Holding").await;
     cluster.say(&used, true, "Holding").await;
     replica.until_numbers([4, 0, 1, 5]).await;
-    world.assert_sound().await;
+    fixture.assert_sound().await;
     replica.process.shutdown.begin();
 }
 
 #[tokio::test]
 async fn a_unit_that_is_not_held_in_time_is_named_and_becomes_available_later() {
     let cluster = Cluster::start().await;
-    let mut world = world(&cluster).await;
-    world.config.hold_deadline_seconds = 1;
-    let replica = world.replica().await;
+    let mut fixture = fixture(&cluster).await;
+    fixture.config.hold_deadline_seconds = 1;
+    let replica = fixture.replica().await;
     let _ = replica.spec("a", "1").await;
     let _ = replica.datacenter("uk-1").await;
     let operation = replica.add("a", "uk-1", 3).await;
@@ -112,18 +112,18 @@ async fn a_unit_that_is_not_held_in_time_is_named_and_becomes_available_later() 
     assert_eq!(reasons, ["not_in_time", "unschedulable"]);
     cluster.hold(&objects).await;
     replica.until_numbers([3, 0, 0, 3]).await;
-    world.assert_sound().await;
+    fixture.assert_sound().await;
 }
 
 #[tokio::test]
 async fn a_refusal_of_the_cluster_is_quoted_and_retried() {
     let cluster = Cluster::start().await;
-    let world = world(&cluster).await;
-    let replica = world.replica().await;
+    let fixture = fixture(&cluster).await;
+    let replica = fixture.replica().await;
     // something that gets past our own checks: put into the table
     let _ = replica.spec("a", "1").await;
     let _ = replica.datacenter("uk-1").await;
-    world.sql("update stock.gpu_specs set gpu_count = 65").await;
+    fixture.sql("update stock.gpu_specs set gpu_count = 65").await;
     let operation = replica.add("a", "uk-1", 1).await;
     let path = format!("/v1/stock-operations/{operation}");
     let failed = eventually("the refusal is quoted", async || {
@@ -134,7 +134,7 @@ async fn a_refusal_of_the_cluster_is_quoted_and_retried() {
     assert_eq!(failed["reason"], "cluster_refused");
     assert!(failed["message"].as_str().unwrap().contains("count"), "{failed}");
     // it is put right; the unit is tried again by itself
-    world.sql("update stock.gpu_specs set gpu_count = 1").await;
+    fixture.sql("update stock.gpu_specs set gpu_count = 1").await;
     cluster.until(1).await;
     // and can be removed though it never was held
     let one = json!({ "gpu_spec": "a", "datacenter": "uk-1", "count": 1 });
@@ -146,15 +146,15 @@ async fn a_refusal_of_the_cluster_is_quoted_and_retried() {
 #[tokio::test]
 async fn of_a_failed_addition_nothing_is_created_later() {
     let cluster = Cluster::start().await;
-    let mut world = world(&cluster).await;
-    world.config.hold_deadline_seconds = 2;
-    let replica = world.replica().await;
+    let mut fixture = fixture(&cluster).await;
+    fixture.config.hold_deadline_seconds = 2;
+    let replica = fixture.replica().await;
     let _ = replica.spec("a", "1").await;
     let _ = replica.datacenter("uk-1").await;
     let made = replica.add("a", "uk-1", 1).await;
     cluster.hold(&cluster.until(1).await).await;
     assert_eq!(replica.ended(&made).await["state"], "succeeded");
-    world.sql("update stock.gpu_specs set gpu_count = 65").await;
+    fixture.sql("update stock.gpu_specs set gpu_count = 65").await;
     let operation = replica.add("a", "uk-1", 3).await;
     let ended = replica.ended(&operation).await;
     let failed = &ended["progress"]["failed"];
@@ -164,21 +164,21 @@ async fn of_a_failed_addition_nothing_is_created_later() {
         "{ended}"
     );
     // the cluster would accept them now
-    world.sql("update stock.gpu_specs set gpu_count = 1").await;
+    fixture.sql("update stock.gpu_specs set gpu_count = 1").await;
     eventually("the units are withdrawn", async || {
-        (world.count("select count(*) from stock.units").await == 1).then_some(())
+        (fixture.count("select count(*) from stock.units").await == 1).then_some(())
     })
     .await;
     assert_eq!(cluster.until(1).await.len(), 1);
     replica.until_numbers([1, 0, 0, 1]).await;
-    world.assert_sound().await;
+    fixture.assert_sound().await;
 }
 
 #[tokio::test]
 async fn a_removal_waits_until_the_objects_are_gone() {
     let cluster = Cluster::start().await;
-    let world = world(&cluster).await;
-    let replica = world.replica().await;
+    let fixture = fixture(&cluster).await;
+    let replica = fixture.replica().await;
     let spec_id = replica.spec("a", "1").await;
     let _ = replica.datacenter("uk-1").await;
     let operation = replica.add("a", "uk-1", 4).await;
@@ -219,16 +219,16 @@ async fn a_removal_waits_until_the_objects_are_gone() {
     assert_eq!((&ended["state"], &ended["progress"]["removed"]), (&json!("succeeded"), &json!(3)));
     let left = cluster.until(1).await;
     assert_eq!(left[0].name_any(), claim.str("unit_name"));
-    assert_eq!(world.count("select count(*) from stock.units").await, 1);
-    assert_eq!(world.count("select count(*) from stock.operation_units").await, 0);
-    world.assert_sound().await;
+    assert_eq!(fixture.count("select count(*) from stock.units").await, 1);
+    assert_eq!(fixture.count("select count(*) from stock.operation_units").await, 0);
+    fixture.assert_sound().await;
 }
 
 #[tokio::test]
 async fn a_named_unit_and_no_other_is_removed_from_the_cluster() {
     let cluster = Cluster::start().await;
-    let world = world(&cluster).await;
-    let replica = world.replica().await;
+    let fixture = fixture(&cluster).await;
+    let replica = fixture.replica().await;
     let _ = replica.spec("a", "1").await;
     let _ = replica.datacenter("uk-1").await;
     let addition = replica.add("a", "uk-1", 3).await;
@@ -255,16 +255,16 @@ async fn a_named_unit_and_no_other_is_removed_from_the_cluster() {
     replica.admin.delete(&path).await.expect_problem(404, "not-found");
     replica.admin.get(&path).await.expect_problem(404, "not-found");
     assert_eq!(replica.numbers().await, [2, 0, 0, 2]);
-    world.assert_sound().await;
+    fixture.assert_sound().await;
 }
 
 #[tokio::test]
 async fn an_addition_survives_the_death_of_a_replica() {
     let cluster = Cluster::start().await;
-    let mut world = world(&cluster).await;
-    world.config.lease_seconds = 2;
-    world.config.cluster_concurrency = 1;
-    let (first, runtime) = world.doomed().await;
+    let mut fixture = fixture(&cluster).await;
+    fixture.config.lease_seconds = 2;
+    fixture.config.cluster_concurrency = 1;
+    let (first, runtime) = fixture.doomed().await;
     let _ = first.spec("a", "1").await;
     let _ = first.datacenter("uk-1").await;
     let operation = first.add("a", "uk-1", 120).await;
@@ -273,27 +273,27 @@ async fn an_addition_survives_the_death_of_a_replica() {
     runtime.shutdown_background();
     let so_far = cluster.all().await.len();
     let leased = "select count(*) from stock.units where coalesce(lease_until, wake_at) is not null";
-    assert!(so_far < 120 && world.count(leased).await > 0, "it was killed too late: {so_far}");
+    assert!(so_far < 120 && fixture.count(leased).await > 0, "it was killed too late: {so_far}");
 
-    let replicas = [world.replica().await, world.replica().await];
+    let replicas = [fixture.replica().await, fixture.replica().await];
     let _holding = cluster.hold_all();
     let ended = replicas[0].ended(&operation).await;
     assert_eq!((&ended["state"], &ended["progress"]["held"]), (&json!("succeeded"), &json!(120)));
     assert_eq!(cluster.all().await.len(), 120);
     replicas[1].until_numbers([120, 0, 0, 120]).await;
     // those that were made and not noted are made again, which changes nothing
-    eventually("nothing is left to do", async || (world.count(leased).await == 0).then_some(())).await;
+    eventually("nothing is left to do", async || (fixture.count(leased).await == 0).then_some(())).await;
     assert_eq!(cluster.all().await.len(), 120);
-    world.assert_sound().await;
+    fixture.assert_sound().await;
 }
 
 #[tokio::test]
 async fn a_removal_survives_the_death_of_a_replica() {
     let cluster = Cluster::start().await;
-    let mut world = world(&cluster).await;
-    world.config.lease_seconds = 2;
-    world.config.cluster_concurrency = 1;
-    let (first, runtime) = world.doomed().await;
+    let mut fixture = fixture(&cluster).await;
+    fixture.config.lease_seconds = 2;
+    fixture.config.cluster_concurrency = 1;
+    let (first, runtime) = fixture.doomed().await;
     let _ = first.spec("a", "1").await;
     let _ = first.datacenter("uk-1").await;
     let operation = first.add("a", "uk-1", 60).await;
@@ -304,15 +304,15 @@ async fn a_removal_survives_the_death_of_a_replica() {
     let removal = first.admin.post("/v1/stock/removals", body).await.expect(202).str("id").to_owned();
     eventually("some are gone", async || (cluster.all().await.len() < 57).then_some(())).await;
     runtime.shutdown_background();
-    let going = world.count("select count(*) from stock.units where state = 'removing'").await;
+    let going = fixture.count("select count(*) from stock.units where state = 'removing'").await;
     assert!(going > 0, "it was killed too late");
 
-    let second = world.replica().await;
+    let second = fixture.replica().await;
     let ended = second.ended(&removal).await;
     assert_eq!((&ended["state"], &ended["progress"]["removed"]), (&json!("succeeded"), &json!(50)));
     cluster.until(10).await;
-    assert_eq!(world.count("select count(*) from stock.units").await, 10);
-    world.assert_sound().await;
+    assert_eq!(fixture.count("select count(*) from stock.units").await, 10);
+    fixture.assert_sound().await;
 }
 
 /// A cluster that takes every request and answers none; it tells whether two were about one object at once.
@@ -360,16 +360,16 @@ async fn a_unit_is_reconciled_by_one_worker_at_a_time_while_the_cluster_is_silen
         "contexts": [{ "name": "a", "context": { "cluster": "a", "user": "a" } }], "current-context": "a",
     });
     std::fs::write(&kubeconfig, config.to_string()).unwrap();
-    let mut world = World::with_cluster(Some(kubeconfig)).await;
-    world.config.lease_seconds = 2;
-    world.config.cluster_timeout_seconds = 1;
-    world.config.cluster_concurrency = 1;
-    let replicas = [world.replica().await, world.replica().await];
+    let mut fixture = Fixture::with_cluster(Some(kubeconfig)).await;
+    fixture.config.lease_seconds = 2;
+    fixture.config.cluster_timeout_seconds = 1;
+    fixture.config.cluster_concurrency = 1;
+    let replicas = [fixture.replica().await, fixture.replica().await];
     let _ = replicas[0].spec("a", "1").await;
     let _ = replicas[0].datacenter("uk-1").await;
     let _ = replicas[0].add("a", "uk-1", 6).await;
     eventually("each was tried", async || {
-        (world.count("select count(*) from stock.units where failures > 0").await == 6).then_some(())
+        (fixture.count("select count(*) from stock.units where failures > 0").await == 6).then_some(())
     })
     .await;
     assert_eq!(*silent.1.lock().unwrap(), Vec::<String>::new(), "two were at these at once");
@@ -387,13 +387,13 @@ async fn the_kubeconfig_of_a_cluster_that_does_not_answer_is_read_again() {
         kubeconfig
     };
     std::fs::write(&file, moved.to_string()).unwrap();
-    let world = World::with_cluster(Some(file.clone())).await;
-    let replica = world.replica().await;
+    let fixture = Fixture::with_cluster(Some(file.clone())).await;
+    let replica = fixture.replica().await;
     let _ = replica.spec("a", "1").await;
     let _ = replica.datacenter("uk-1").await;
     let operation = replica.add("a", "uk-1", 1).await;
     eventually("the cluster does not answer", async || {
-        (world.count("select count(*) from stock.units where failures > 0").await == 1).then_some(())
+        (fixture.count("select count(*) from stock.units where failures > 0").await == 1).then_some(())
     })
     .await;
     std::fs::copy(cluster.kubeconfig(), &file).unwrap();

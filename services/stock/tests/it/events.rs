@@ -7,7 +7,7 @@ use ids::TenantId;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::world::{Replica, World, instance};
+use crate::fixture::{Fixture, Replica, instance};
 
 const PATH: &str = "/v1/stock-events";
 
@@ -38,13 +38,13 @@ async fn read(replica: &Replica, token: &str, last: Option<&str>, count: usize) 
 
 #[tokio::test]
 async fn everybody_learns_where_the_stock_changes_and_administrators_what() {
-    let world = World::new().await;
-    let replica = world.replica().await;
+    let fixture = Fixture::new().await;
+    let replica = fixture.replica().await;
     let spec = replica.spec("small", "0.2").await;
     let datacenter = replica.datacenter("uk-1").await;
-    world.units("small", "uk-1", 3).await;
-    let user = world.issuer.user(TenantId::new(), Role::Viewer);
-    let admin = world.issuer.admin();
+    fixture.units("small", "uk-1", 3).await;
+    let user = fixture.issuer.user(TenantId::new(), Role::Viewer);
+    let admin = fixture.issuer.admin();
     let (none, of_user) = read(&replica, &user, None, 0).await;
     assert_eq!(none, Vec::<Value>::new());
     let (_, of_admin) = read(&replica, &admin, None, 0).await;
@@ -84,23 +84,23 @@ async fn everybody_learns_where_the_stock_changes_and_administrators_what() {
     let making = told.iter().filter(|event| event["state"] == "making").count();
     let claimed = told.iter().filter(|event| event["state"] == "used").count();
     assert_eq!((making, claimed), (2, 4), "{told:?}");
-    for text in [&holder, crate::world::tenant()] {
+    for text in [&holder, crate::fixture::tenant()] {
         assert!(!format!("{told:?}").contains(text), "nothing of a tenant");
     }
 
     // what changes nothing is not written, and a unit that is gone is told
     let written = "select count(*) from stock.stock_events";
-    let before = world.count(written).await;
-    assert_eq!(world.sql("update stock.units set object_version = object_version + 1").await, 5);
-    assert_eq!(world.count(written).await, before);
-    assert_eq!(world.sql("delete from stock.units where state = 'making'").await, 2);
+    let before = fixture.count(written).await;
+    assert_eq!(fixture.sql("update stock.units set object_version = object_version + 1").await, 5);
+    assert_eq!(fixture.count(written).await, before);
+    assert_eq!(fixture.sql("delete from stock.units where state = 'making'").await, 2);
     let (told, _) = read(&replica, &admin, Some(&of_admin), 10).await;
     assert_eq!(told.last().unwrap()["type"], "unit.removed");
 
     replica.base.token(&user).get(PATH).await.expect_problem(422, "invalid-field");
     replica.base.get(PATH).await.expect_problem(401, "unauthenticated");
     // those of other tenants see the rows of no table behind it
-    let mut app = world.role("app").await;
+    let mut app = fixture.role("app").await;
     let seen: i64 =
         sqlx::query_scalar("select count(*) from stock_events").fetch_one(&mut app).await.unwrap();
     assert_eq!(seen, 0);

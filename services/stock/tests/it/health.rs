@@ -8,7 +8,7 @@ use std::sync::{
 use serde_json::Value;
 use testkit::eventually;
 
-use crate::{silence::cluster, world::World};
+use crate::{fixture::Fixture, silence::cluster};
 
 fn dependency(report: &Value, name: &str) -> Value {
     let all = report["dependencies"].as_array().unwrap();
@@ -18,8 +18,8 @@ fn dependency(report: &Value, name: &str) -> Value {
 #[tokio::test]
 async fn a_cluster_that_goes_away_degrades_the_service() {
     let (folder, answers) = (tempfile::tempdir().unwrap(), Arc::new(AtomicBool::new(true)));
-    let world = World::with_cluster(Some(cluster(folder.path(), "main", &answers).await)).await;
-    let replica = world.replica().await;
+    let fixture = Fixture::with_cluster(Some(cluster(folder.path(), "main", &answers).await)).await;
+    let replica = fixture.replica().await;
     let report = eventually("the service works", async || {
         let report = replica.base.get("/statusz").await.expect(200).body;
         // the two are asked at their own pace
@@ -45,9 +45,9 @@ async fn a_cluster_that_goes_away_degrades_the_service() {
 
 #[tokio::test]
 async fn without_its_database_it_is_unavailable_and_shows_no_password() {
-    let mut world = World::new().await;
-    world.database.url = "postgres://someone:planted-in-the-url@127.0.0.1:1/atelier".into();
-    let replica = world.replica().await;
+    let mut fixture = Fixture::new().await;
+    fixture.database.url = "postgres://someone:planted-in-the-url@127.0.0.1:1/atelier".into();
+    let replica = fixture.replica().await;
     let answer = replica.base.get("/statusz").await.expect(200);
     assert_eq!(answer.str("state"), "unavailable");
     assert_eq!(dependency(&answer.body, "postgres")["state"], "failed");

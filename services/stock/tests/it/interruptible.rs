@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use testkit::{Response, eventually};
 
-use crate::world::{Replica, World, instance, tenant};
+use crate::fixture::{Fixture, Replica, instance, tenant};
 
 const CLAIMS: &str = "/internal/v1/claims";
 
@@ -23,20 +23,20 @@ impl Replica {
     }
 }
 
-/// A world with one specification in one datacenter, and a number of units.
-async fn world(units: i64, hold_back: u32) -> (World, Replica, String) {
-    let mut world = World::new().await;
-    world.config.interruptible_hold_back = hold_back;
-    let replica = world.replica().await;
+/// A fixture with one specification in one datacenter, and a number of units.
+async fn fixture(units: i64, hold_back: u32) -> (Fixture, Replica, String) {
+    let mut fixture = Fixture::new().await;
+    fixture.config.interruptible_hold_back = hold_back;
+    let replica = fixture.replica().await;
     let spec_id = replica.spec("a", "0.25").await;
     let _ = replica.datacenter("uk-1").await;
-    world.units("a", "uk-1", units).await;
-    (world, replica, spec_id)
+    fixture.units("a", "uk-1", units).await;
+    (fixture, replica, spec_id)
 }
 
 #[tokio::test]
 async fn a_claim_without_a_free_unit_takes_the_one_of_the_lowest_rank() {
-    let (world, replica, spec_id) = world(3, 1).await;
+    let (fixture, replica, spec_id) = fixture(3, 1).await;
     let (first, second) = (instance(), instance());
     let claimed = replica.claim_interruptible(&first, &spec_id).await.expect(201);
     let _ = replica.claim_interruptible(&second, &spec_id).await.expect(201);
@@ -87,12 +87,12 @@ async fn a_claim_without_a_free_unit_takes_the_one_of_the_lowest_rank() {
     replica.claim(&instance(), &spec_id).await.expect_problem(409, "stock-exhausted");
     replica.release(&holder).await;
     assert_eq!(replica.numbers().await, [1, 0, 2, 3]);
-    world.assert_sound().await;
+    fixture.assert_sound().await;
 }
 
 #[tokio::test]
 async fn the_stock_tells_what_it_would_lend() {
-    let (world, replica, spec_id) = world(4, 1).await;
+    let (fixture, replica, spec_id) = fixture(4, 1).await;
     let jobs = replica.base.service("jobs");
     let spare =
         async || jobs.get("/internal/v1/spare-units?gpu_spec=a").await.expect(200).body["units"].clone();
@@ -106,7 +106,7 @@ async fn the_stock_tells_what_it_would_lend() {
     assert_eq!(spare().await, 0);
     let waiting = instance();
     assert_eq!(replica.wait_for_unit(&waiting, &spec_id).await, Value::Null);
-    world.units("a", "uk-1", 3).await;
+    fixture.units("a", "uk-1", 3).await;
     assert_eq!(spare().await, 0, "nothing is lent while somebody waits");
     let _ = replica.service.delete(&format!("{CLAIMS}/{waiting}")).await.expect(204);
     assert_eq!(spare().await, 2);
@@ -115,7 +115,7 @@ async fn the_stock_tells_what_it_would_lend() {
 
 #[tokio::test]
 async fn what_the_hold_back_lacks_is_wanted_back() {
-    let (world, replica, spec_id) = world(4, 2).await;
+    let (fixture, replica, spec_id) = fixture(4, 2).await;
     let jobs = replica.base.service("jobs");
     let wanted = async || {
         let path = "/internal/v1/spare-units?gpu_spec=a";
@@ -137,20 +137,20 @@ async fn what_the_hold_back_lacks_is_wanted_back() {
     assert_eq!(wanted().await, json!([]));
     let _ = replica.claim(&instance(), &spec_id).await.expect(201);
     assert_eq!(wanted().await, json!([]), "no unit is lent");
-    world.assert_sound().await;
+    fixture.assert_sound().await;
 }
 
 #[tokio::test]
 async fn what_was_claimed_at_this_time_of_the_week_is_held_back() {
-    let mut world = World::new().await;
+    let mut fixture = Fixture::new().await;
     // one window for all claims of a period
-    world.config.recall_seconds = 1_000_000;
-    let replica = world.replica().await;
+    fixture.config.recall_seconds = 1_000_000;
+    let replica = fixture.replica().await;
     let _ = replica.spec("a", "0.25").await;
     let b = replica.spec("b", "0.25").await;
     let _ = replica.datacenter("uk-1").await;
-    world.units("a", "uk-1", 9).await;
-    world.units("b", "uk-1", 9).await;
+    fixture.units("a", "uk-1", 9).await;
+    fixture.units("b", "uk-1", 9).await;
     let past = "insert into stock.unit_holders
                     (unit_id, instance_id, tenant_id, claimed_at, gpu_spec_id, datacenter_id, interruptible)
                 select gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), now() - p.ago, s.id, d.id, p.interruptible
@@ -158,7 +158,7 @@ async fn what_was_claimed_at_this_time_of_the_week_is_held_back() {
                      (values (interval '7 days', 3, false), ('7 days', 5, true), ('4 days', 6, false), ('35 days', 7, false))
                          p(ago, claims, interruptible), generate_series(1, p.claims)
                 where s.name = 'a'";
-    assert_eq!(world.sql(past).await, 21);
+    assert_eq!(fixture.sql(past).await, 21);
     for _ in 0..2 {
         let _ = replica.claim(&instance(), &b).await.expect(201);
     }
@@ -172,7 +172,7 @@ async fn what_was_claimed_at_this_time_of_the_week_is_held_back() {
     };
     assert_eq!((listed(0).await, listed(1).await), ((json!(1), json!(0)), (json!(1), json!(1))));
 
-    let (forecasting, runtime) = world.doomed().await;
+    let (forecasting, runtime) = fixture.doomed().await;
     let jobs = replica.base.service("jobs");
     let spare = async |spec: &str| {
         let path = format!("/internal/v1/spare-units?gpu_spec={spec}");
@@ -193,11 +193,11 @@ async fn what_was_claimed_at_this_time_of_the_week_is_held_back() {
 
 #[tokio::test]
 async fn a_released_unit_is_as_free_as_any() {
-    let (world, replica, spec_id) = world(1, 0).await;
+    let (fixture, replica, spec_id) = fixture(1, 0).await;
     let lent = instance();
     let _ = replica.claim_interruptible(&lent, &spec_id).await.expect(201);
     replica.release(&lent).await;
-    assert_eq!(world.count("select count(*) from stock.interruptible_claims").await, 0);
+    assert_eq!(fixture.count("select count(*) from stock.interruptible_claims").await, 0);
     let claim = replica.claim(&instance(), &spec_id).await.expect(201);
     assert_eq!(claim.body["recall"], Value::Null);
     replica.claim(&instance(), &spec_id).await.expect_problem(409, "stock-exhausted");
@@ -205,12 +205,12 @@ async fn a_released_unit_is_as_free_as_any() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_many_claims_at_once_each_unit_goes_to_one() {
-    let (world, replica, spec_id) = world(12, 2).await;
+    let (fixture, replica, spec_id) = fixture(12, 2).await;
     let lent: Vec<String> = (0..16).map(|_| instance()).collect();
     let claims = lent.iter().map(|instance| replica.claim_interruptible(instance, &spec_id));
     let got = futures::future::join_all(claims).await;
     assert_eq!(got.iter().filter(|answer| answer.status == 201).count(), 10, "two are held back");
-    let other = world.replica().await;
+    let other = fixture.replica().await;
     let wanting: Vec<String> = (0..20).map(|_| instance()).collect();
     let claims = wanting.iter().enumerate().map(|(n, instance)| match n % 2 {
         0 => replica.claim(instance, &spec_id),
@@ -231,12 +231,12 @@ async fn of_many_claims_at_once_each_unit_goes_to_one() {
     assert_eq!(left.len(), 10);
     assert!(left.iter().all(|instance| lent.contains(instance)));
     assert_eq!(replica.numbers().await, [0, 0, 12, 12]);
-    world.assert_sound().await;
+    fixture.assert_sound().await;
 }
 
 #[tokio::test]
 async fn who_waits_comes_before_interruptible_claims() {
-    let (world, replica, spec_id) = world(1, 0).await;
+    let (fixture, replica, spec_id) = fixture(1, 0).await;
     let (lent, waiting, next) = (instance(), instance(), instance());
     let _ = replica.claim_interruptible(&lent, &spec_id).await.expect(201);
     // who is ready to wait takes the unit at once
@@ -244,8 +244,8 @@ async fn who_waits_comes_before_interruptible_claims() {
     assert_eq!(claim["recall"]["instance_id"], json!(lent));
     assert_eq!(replica.wait_for_unit(&next, &spec_id).await, Value::Null);
     // a unit that somebody waits for is not lent, although nobody has given it to them yet
-    world.units("a", "uk-1", 1).await;
+    fixture.units("a", "uk-1", 1).await;
     replica.claim_interruptible(&instance(), &spec_id).await.expect_problem(409, "stock-exhausted");
     assert_eq!(replica.numbers().await, [1, 0, 1, 2]);
-    world.assert_sound().await;
+    fixture.assert_sound().await;
 }

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use testkit::eventually;
 
 use crate::{
+    fixture::{Fixture, Replica, instance, tenant},
     operator::Cluster,
-    world::{Replica, World, instance, tenant},
 };
 
 const QUEUE: &str = "/internal/v1/queue";
@@ -146,12 +146,12 @@ impl Model {
 #[tokio::test]
 async fn the_queue_is_what_the_model_says_after_any_commands() {
     for seed in 1..=4 {
-        let world = World::new().await;
-        let replica = world.replica().await;
+        let fixture = Fixture::new().await;
+        let replica = fixture.replica().await;
         let spec = replica.spec("a", "1").await;
         let places = [replica.datacenter("uk-1").await, replica.datacenter("de-1").await];
-        world.units("a", "uk-1", 2).await;
-        world.units("a", "de-1", 1).await;
+        fixture.units("a", "uk-1", 2).await;
+        fixture.units("a", "de-1", 1).await;
         let tenants = tenants(3);
         let mut random = Random(seed);
         let mut model =
@@ -198,17 +198,17 @@ async fn the_queue_is_what_the_model_says_after_any_commands() {
             }
         }
         assert_eq!(holders, model.holders.into_keys().collect(), "seed {seed}");
-        world.assert_sound().await;
+        fixture.assert_sound().await;
     }
 }
 
 #[tokio::test]
 async fn tenants_take_turns_and_a_claim_passes_nobody() {
-    let world = World::new().await;
-    let replica = world.replica().await;
+    let fixture = Fixture::new().await;
+    let replica = fixture.replica().await;
     let spec = replica.spec("a", "1").await;
     let _ = replica.datacenter("uk-1").await;
-    world.units("a", "uk-1", 1).await;
+    fixture.units("a", "uk-1", 1).await;
     let tenants = tenants(2);
     let first = Wish::of(&tenants[0]);
     assert!(replica.wait(&first, &spec).await.is_some());
@@ -232,16 +232,16 @@ async fn tenants_take_turns_and_a_claim_passes_nobody() {
     }
     replica.release(&holder).await;
     assert_eq!(replica.numbers().await, [1, 0, 0, 1]);
-    world.assert_sound().await;
+    fixture.assert_sound().await;
 }
 
 #[tokio::test]
 async fn leaving_the_queue_ends_the_wait_of_this_start_only() {
-    let world = World::new().await;
-    let replica = world.replica().await;
+    let fixture = Fixture::new().await;
+    let replica = fixture.replica().await;
     let spec = replica.spec("a", "1").await;
     let _ = replica.datacenter("uk-1").await;
-    world.units("a", "uk-1", 1).await;
+    fixture.units("a", "uk-1", 1).await;
     let (holder, waiting) = (Wish::of(tenant()), Wish::of(tenant()));
     assert!(replica.wait(&holder, &spec).await.is_some());
     let mut body = waiting.body(&spec);
@@ -266,12 +266,12 @@ async fn leaving_the_queue_ends_the_wait_of_this_start_only() {
 
 #[tokio::test]
 async fn grants_are_published_and_the_wait_is_explained() {
-    let world = World::new().await;
-    let replica = world.replica().await;
+    let fixture = Fixture::new().await;
+    let replica = fixture.replica().await;
     let spec = replica.spec("a", "0.2").await;
     let _ = replica.spec("b", "0.3").await;
     let uk = replica.datacenter("uk-1").await;
-    world.units("a", "uk-1", 1).await;
+    fixture.units("a", "uk-1", 1).await;
     let quote = format!("/internal/v1/quotes?gpu_spec_id={spec}");
     let free = replica.on_behalf.get(&quote).await.expect(200).body;
     assert_eq!(
@@ -287,8 +287,8 @@ async fn grants_are_published_and_the_wait_is_explained() {
     for wish in &wishes[..3] {
         replica.release(&wish.instance).await;
     }
-    world.sql("update stock.unit_holders set released_at = released_at - interval '1 minute'").await;
-    world.units("b", "uk-1", 2).await;
+    fixture.sql("update stock.unit_holders set released_at = released_at - interval '1 minute'").await;
+    fixture.units("b", "uk-1", 2).await;
     let grants = replica.service.get(GRANTS).await.expect(200).body;
     let told: Vec<&str> = grants["items"]
         .as_array()
@@ -314,21 +314,21 @@ async fn grants_are_published_and_the_wait_is_explained() {
     assert_eq!((&full["available"], &full["waiting"]), (&json!(0), &json!(2)));
     assert_eq!(full["alternatives"][0]["available"], 2);
     assert!(full["estimate"]["starts_at"].is_string());
-    assert_eq!(world.count("select count(*) from stock.queue_entries").await, 2);
+    assert_eq!(fixture.count("select count(*) from stock.queue_entries").await, 2);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn no_unit_is_free_while_an_instance_waits_whatever_happens_at_once() {
-    let world = World::new().await;
-    let replicas = [world.replica().await, world.replica().await];
+    let fixture = Fixture::new().await;
+    let replicas = [fixture.replica().await, fixture.replica().await];
     let spec = replicas[0].spec("a", "1").await;
     let places = [replicas[0].datacenter("uk-1").await, replicas[0].datacenter("de-1").await];
-    world.units("a", "uk-1", 5).await;
-    world.units("a", "de-1", 3).await;
+    fixture.units("a", "uk-1", 5).await;
+    fixture.units("a", "de-1", 3).await;
     let tenants = tenants(4);
 
     // committed states are checked all the while
-    let mut watcher = world.db.admin().await;
+    let mut watcher = fixture.db.admin().await;
     let (stop, mut stopped) = tokio::sync::oneshot::channel::<()>();
     let watch = tokio::spawn(async move {
         let mut checks = 0;
@@ -377,11 +377,11 @@ async fn no_unit_is_free_while_an_instance_waits_whatever_happens_at_once() {
     stop.send(()).unwrap();
     let checks = watch.await.unwrap();
     assert!(checks > 20, "only {checks} checks");
-    assert_eq!(world.count(FREE_BESIDE_WAITING).await, 0);
-    world.assert_sound().await;
+    assert_eq!(fixture.count(FREE_BESIDE_WAITING).await, 0);
+    fixture.assert_sound().await;
 
     // everybody who waits is served, and told of, once
-    let waiting = world.count("select count(*) from stock.queue_entries").await;
+    let waiting = fixture.count("select count(*) from stock.queue_entries").await;
     assert!(waiting > 0);
     while !left.is_empty() {
         let mut rest = Vec::new();
@@ -395,64 +395,64 @@ async fn no_unit_is_free_while_an_instance_waits_whatever_happens_at_once() {
         left = rest;
     }
     let free = "select count(*) from stock.units where state = 'available'";
-    assert_eq!(world.count(free).await, 8);
+    assert_eq!(fixture.count(free).await, 8);
     let twice = "select count(*) - count(distinct payload ->> 'instance_id') from stock.queue_grants";
-    assert_eq!(world.count(twice).await, 0);
-    world.assert_sound().await;
+    assert_eq!(fixture.count(twice).await, 0);
+    fixture.assert_sound().await;
 }
 
 /// Waits until this many statements wait for a lock.
-async fn until_blocked(world: &World, count: i64) {
+async fn until_blocked(fixture: &Fixture, count: i64) {
     eventually("statements wait for locks", async || {
         let waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()";
-        (world.count(waiting).await >= count).then_some(())
+        (fixture.count(waiting).await >= count).then_some(())
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_wait_that_begins_during_a_release_gets_its_unit() {
-    let world = World::new().await;
-    let replicas = [world.replica().await, world.replica().await];
+    let fixture = Fixture::new().await;
+    let replicas = [fixture.replica().await, fixture.replica().await];
     let spec = replicas[0].spec("a", "1").await;
     let _ = replicas[0].datacenter("uk-1").await;
-    world.units("a", "uk-1", 1).await;
+    fixture.units("a", "uk-1", 1).await;
     let (holder, next) = (Wish::of(tenant()), Wish::of(tenant()));
     assert!(replicas[0].wait(&holder, &spec).await.is_some());
 
     // the release has seen that nobody waits, and has not committed
-    let mut blocker = world.role("worker").await;
+    let mut blocker = fixture.role("worker").await;
     sqlx::raw_sql("begin; lock table unit_holders in exclusive mode").execute(&mut blocker).await.unwrap();
     let service = replicas[0].service.clone();
     let path = format!("/internal/v1/claims/{}", holder.instance);
     let release = tokio::spawn(async move { service.delete(&path).await.status });
-    until_blocked(&world, 1).await;
+    until_blocked(&fixture, 1).await;
     let service = replicas[1].service.clone();
     let (path, body) = (format!("{QUEUE}/{}", next.instance), next.body(&spec));
     let wait = tokio::spawn(async move { service.put(&path, body).await.expect(200).body });
-    until_blocked(&world, 2).await;
+    until_blocked(&fixture, 2).await;
     sqlx::raw_sql("rollback").execute(&mut blocker).await.unwrap();
 
     assert_eq!(release.await.unwrap(), 204);
     assert!(wait.await.unwrap()["claim"].is_object(), "the instance waits beside a free unit");
-    assert_eq!(world.count(FREE_BESIDE_WAITING).await, 0);
-    world.assert_sound().await;
+    assert_eq!(fixture.count(FREE_BESIDE_WAITING).await, 0);
+    fixture.assert_sound().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_release_that_is_cut_off_before_its_commit_changes_nothing() {
-    let world = World::new().await;
-    let (first, runtime) = world.doomed().await;
+    let fixture = Fixture::new().await;
+    let (first, runtime) = fixture.doomed().await;
     let spec = first.spec("a", "1").await;
     let _ = first.datacenter("uk-1").await;
-    world.units("a", "uk-1", 1).await;
+    fixture.units("a", "uk-1", 1).await;
     let (holder, next, last) = (Wish::of(tenant()), Wish::of(tenant()), Wish::of(tenant()));
     assert!(first.wait(&holder, &spec).await.is_some());
     assert!(first.wait(&next, &spec).await.is_none());
     assert!(first.wait(&last, &spec).await.is_none());
 
     // the release has freed the unit and given it on, and cannot end
-    let mut blocker = world.role("worker").await;
+    let mut blocker = fixture.role("worker").await;
     sqlx::raw_sql("begin; lock table queue_grants in exclusive mode").execute(&mut blocker).await.unwrap();
     let service = first.service.clone();
     let path = format!("/internal/v1/claims/{}", holder.instance);
@@ -460,32 +460,32 @@ async fn a_release_that_is_cut_off_before_its_commit_changes_nothing() {
         let path = path.clone();
         tokio::spawn(async move { service.delete(&path).await.status })
     };
-    until_blocked(&world, 1).await;
+    until_blocked(&fixture, 1).await;
     runtime.shutdown_background();
     call.abort();
     sqlx::raw_sql("rollback").execute(&mut blocker).await.unwrap();
 
-    let second = world.replica().await;
+    let second = fixture.replica().await;
     assert!(second.holds(&holder.instance).await);
     let ids = [next.instance.clone(), last.instance.clone()];
     let mut positions: Vec<i64> =
         second.entries(&ids).await.iter().map(|e| e["position"].as_i64().unwrap()).collect();
     positions.sort_unstable();
     assert_eq!(positions, [1, 2]);
-    assert_eq!(world.count("select count(*) from stock.queue_grants").await, 0);
+    assert_eq!(fixture.count("select count(*) from stock.queue_grants").await, 0);
     // the caller repeats it
     let _ = second.service.delete(&path).await.expect(204);
     assert!(second.holds(&next.instance).await);
     assert!(second.wait(&next, &spec).await.is_some());
     assert!(!second.holds(&last.instance).await);
-    world.assert_sound().await;
+    fixture.assert_sound().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn units_that_are_added_or_come_back_go_to_those_who_wait() {
     let cluster = Cluster::start().await;
-    let world = World::with_cluster(Some(cluster.kubeconfig())).await;
-    let replica = world.replica().await;
+    let fixture = Fixture::with_cluster(Some(cluster.kubeconfig())).await;
+    let replica = fixture.replica().await;
     let spec = replica.spec("a", "1").await;
     let uk = replica.datacenter("uk-1").await;
     let _holding = cluster.hold_all();
@@ -517,5 +517,5 @@ async fn units_that_are_added_or_come_back_go_to_those_who_wait() {
     replica.release(&wishes[1].instance).await;
     let grants = follower.await.unwrap();
     assert_eq!(grants["items"][0]["change"]["instance_id"], again.instance.as_str());
-    world.assert_sound().await;
+    fixture.assert_sound().await;
 }

@@ -6,13 +6,13 @@ use cache::CacheConfig;
 use serde_json::json;
 use testkit::{Client, Response, Valkey, eventually};
 
-use crate::world::{Replica, World, spec};
+use crate::fixture::{Fixture, Replica, spec};
 
 const PATHS: [&str; 3] = ["/v1/gpu-specs", "/v1/gpu-specs?limit=1", "/v1/datacenters"];
 
 /// A database, two replicas with a common cache, and a user of the second.
 struct Shop {
-    world: World,
+    fixture: Fixture,
     one: Replica,
     two: Replica,
     user: Client,
@@ -20,17 +20,17 @@ struct Shop {
 
 impl Shop {
     async fn open(store: Option<&Valkey>) -> Self {
-        let mut world = World::new().await;
-        world.cache =
+        let mut fixture = Fixture::new().await;
+        fixture.cache =
             store.map(|store| CacheConfig { url: store.url().into(), key: ("A".repeat(43) + "=").into() });
-        let (one, two) = (world.replica().await, world.replica().await);
-        let user = world.user(&two, Role::Viewer);
-        Self { world, one, two, user }
+        let (one, two) = (fixture.replica().await, fixture.replica().await);
+        let user = fixture.user(&two, Role::Viewer);
+        Self { fixture, one, two, user }
     }
 
     /// Reads with this client until an answer is remembered: a change that nobody has told of is not seen.
     async fn is_remembered(&self, client: &Client, path: &str) {
-        let hidden = || self.world.sql("update stock.gpu_specs set gpu_model = gpu_model || '-x'");
+        let hidden = || self.fixture.sql("update stock.gpu_specs set gpu_model = gpu_model || '-x'");
         eventually("an answer is remembered", async || {
             let before = client.get(path).await.expect(200);
             hidden().await;
@@ -60,7 +60,7 @@ async fn users_see_a_change_by_another_replica_at_once() {
     }
     shop.is_remembered(&shop.user, &path).await;
     // the other replica has the same answer
-    let other = shop.world.user(&shop.one, Role::Viewer);
+    let other = shop.fixture.user(&shop.one, Role::Viewer);
     let same =
         async || other.get(&path).await.expect(200).body == shop.user.get(&path).await.expect(200).body;
     eventually("replicas share an answer", async || same().await.then_some(())).await;

@@ -9,15 +9,15 @@ use serde_json::json;
 use testkit::eventually;
 
 use crate::{
+    fixture::{Fixture, Replica, instance},
     operator::{Cluster, unit_id},
-    world::{Replica, World, instance},
 };
 
-async fn start(cluster: &Cluster) -> (World, Replica) {
-    let mut world = World::with_cluster(Some(cluster.kubeconfig())).await;
-    world.config.compare_every_seconds = 1;
-    let replica = world.replica().await;
-    (world, replica)
+async fn start(cluster: &Cluster) -> (Fixture, Replica) {
+    let mut fixture = Fixture::with_cluster(Some(cluster.kubeconfig())).await;
+    fixture.config.compare_every_seconds = 1;
+    let replica = fixture.replica().await;
+    (fixture, replica)
 }
 
 async fn repaired(replica: &Replica, kind: &str) -> serde_json::Value {
@@ -31,7 +31,7 @@ async fn repaired(replica: &Replica, kind: &str) -> serde_json::Value {
 #[tokio::test]
 async fn a_deleted_object_is_created_again() {
     let cluster = Cluster::start().await;
-    let (world, replica) = start(&cluster).await;
+    let (fixture, replica) = start(&cluster).await;
     let _ = replica.spec("a", "1").await;
     let _ = replica.datacenter("uk-1").await;
     let operation = replica.add("a", "uk-1", 2).await;
@@ -49,13 +49,13 @@ async fn a_deleted_object_is_created_again() {
     replica.until_numbers([1, 1, 0, 2]).await;
     cluster.hold(&[again]).await;
     replica.until_numbers([2, 0, 0, 2]).await;
-    world.assert_sound().await;
+    fixture.assert_sound().await;
 }
 
 #[tokio::test]
 async fn a_comparison_finds_what_changed_while_nobody_watched() {
     let cluster = Cluster::start().await;
-    let (world, first) = start(&cluster).await;
+    let (fixture, first) = start(&cluster).await;
     let spec_id = first.spec("a", "1").await;
     let _ = first.datacenter("uk-1").await;
     let operation = first.add("a", "uk-1", 3).await;
@@ -74,7 +74,7 @@ async fn a_comparison_finds_what_changed_while_nobody_watched() {
     let patch = Patch::Merge(json!({ "spec": { "resources": { "cpu": "1" } } }));
     cluster.units.patch(&altered, &PatchParams::default(), &patch).await.unwrap();
 
-    let second = world.replica().await;
+    let second = fixture.replica().await;
     repaired(&second, "object_missing").await;
     let objects = cluster.until(3).await;
     eventually("the altered object is as it should be", async || {
@@ -89,13 +89,13 @@ async fn a_comparison_finds_what_changed_while_nobody_watched() {
     assert_eq!(found.str("unit_id"), claim.str("unit_id"));
     cluster.hold(&objects).await;
     second.until_numbers([2, 0, 1, 3]).await;
-    world.assert_sound().await;
+    fixture.assert_sound().await;
 }
 
 #[tokio::test]
 async fn an_object_without_a_unit_is_deleted_unless_it_is_occupied() {
     let cluster = Cluster::start().await;
-    let (world, replica) = start(&cluster).await;
+    let (fixture, replica) = start(&cluster).await;
     let _ = replica.spec("a", "1").await;
     let _ = replica.datacenter("uk-1").await;
     let operation = replica.add("a", "uk-1", 1).await;
@@ -103,7 +103,7 @@ async fn an_object_without_a_unit_is_deleted_unless_it_is_occupied() {
     cluster.hold(&objects).await;
     assert_eq!(replica.ended(&operation).await["state"], "succeeded");
 
-    // three strays: idle, occupied, and one that is not ours
+    // three objects without a unit: idle, occupied, and one that is not ours
     let stray = |name: String, managed_by: &str| {
         let mut object = objects[0].clone();
         object.metadata = kube::core::ObjectMeta { name: Some(name), ..Default::default() };
@@ -139,16 +139,16 @@ async fn an_object_without_a_unit_is_deleted_unless_it_is_occupied() {
     assert_eq!(replica.numbers().await, [1, 1, 0, 2]);
     cluster.occupy(&names[1], false).await;
     replica.until_numbers([2, 0, 0, 2]).await;
-    world.assert_sound().await;
+    fixture.assert_sound().await;
 }
 
 #[tokio::test]
 async fn an_object_that_cannot_be_deleted_does_not_stop_other_repairs() {
     let cluster = Cluster::start().await;
     let kubeconfig = cluster.kubeconfig_with(&["get", "list", "watch", "create", "patch"]).await;
-    let mut world = World::with_cluster(Some(kubeconfig)).await;
-    world.config.compare_every_seconds = 1;
-    let replica = world.replica().await;
+    let mut fixture = Fixture::with_cluster(Some(kubeconfig)).await;
+    fixture.config.compare_every_seconds = 1;
+    let replica = fixture.replica().await;
     let _ = replica.spec("a", "1").await;
     let _ = replica.datacenter("uk-1").await;
     let stray = serde_json::from_value(json!({
@@ -159,44 +159,44 @@ async fn an_object_that_cannot_be_deleted_does_not_stop_other_repairs() {
         },
     }));
     cluster.units.create(&PostParams::default(), &stray.unwrap()).await.unwrap();
-    world.units("a", "uk-1", 1).await;
+    fixture.units("a", "uk-1", 1).await;
     repaired(&replica, "object_missing").await;
     let begun =
         "select extract(epoch from until)::bigint from stock.leases where name = 'comparison of main'";
-    let before = world.count(begun).await;
-    eventually("the next comparison begins", async || (world.count(begun).await > before).then_some(()))
+    let before = fixture.count(begun).await;
+    eventually("the next comparison begins", async || (fixture.count(begun).await > before).then_some(()))
         .await;
-    assert_eq!(world.count("select count(*) from stock.repairs where kind = 'object_orphaned'").await, 0);
+    assert_eq!(fixture.count("select count(*) from stock.repairs where kind = 'object_orphaned'").await, 0);
     assert_eq!(cluster.until(2).await.len(), 2);
 }
 
 #[tokio::test]
 async fn wrong_counts_are_corrected_and_recorded() {
     let cluster = Cluster::start().await;
-    let (world, replica) = start(&cluster).await;
+    let (fixture, replica) = start(&cluster).await;
     let _ = replica.spec("a", "1").await;
     let _ = replica.datacenter("uk-1").await;
-    world.units("a", "uk-1", 3).await;
-    world.sql("update stock.stock_counts set available = available + 5, used = used - 1").await;
+    fixture.units("a", "uk-1", 3).await;
+    fixture.sql("update stock.stock_counts set available = available + 5, used = used - 1").await;
     let repair = repaired(&replica, "counts").await;
     assert!(repair["detail"].as_str().unwrap().contains("-5 available"), "{repair}");
-    world.assert_sound().await;
+    fixture.assert_sound().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_replicas_correct_a_count_once() {
     let cluster = Cluster::start().await;
-    let (world, first) = start(&cluster).await;
-    let _second = world.replica().await;
+    let (fixture, first) = start(&cluster).await;
+    let _second = fixture.replica().await;
     let _ = first.spec("a", "1").await;
     let _ = first.datacenter("uk-1").await;
-    world.units("a", "uk-1", 3).await;
+    fixture.units("a", "uk-1", 3).await;
     // both are held up between seeing what is off and putting it right
-    world.sql("update stock.stock_counts set shard = 0").await;
-    let mut blocker = world.db.admin().await;
+    fixture.sql("update stock.stock_counts set shard = 0").await;
+    let mut blocker = fixture.db.admin().await;
     let hold = "begin; update stock.stock_counts set used = used";
     sqlx::raw_sql(hold).execute(&mut blocker).await.unwrap();
-    world
+    fixture
         .sql(
             "insert into stock.stock_counts (gpu_spec_id, datacenter_id, shard, available)
              select distinct gpu_spec_id, datacenter_id, 1, 5 from stock.units",
@@ -204,12 +204,12 @@ async fn two_replicas_correct_a_count_once() {
         .await;
     let at_it = "select count(*) from pg_stat_activity
          where datname = current_database() and usename = 'atelier_stock_worker' and wait_event_type = 'Lock'";
-    eventually("both repair", async || (world.count(at_it).await == 2).then_some(())).await;
+    eventually("both repair", async || (fixture.count(at_it).await == 2).then_some(())).await;
     sqlx::raw_sql("commit").execute(&mut blocker).await.unwrap();
-    eventually("both are done", async || (world.count(at_it).await == 0).then_some(())).await;
+    eventually("both are done", async || (fixture.count(at_it).await == 0).then_some(())).await;
     let _ = repaired(&first, "counts").await;
-    world.assert_sound().await;
-    assert_eq!(world.count("select count(*) from stock.repairs where kind = 'counts'").await, 1);
+    fixture.assert_sound().await;
+    assert_eq!(fixture.count("select count(*) from stock.repairs where kind = 'counts'").await, 1);
 }
 
 /// The statement that writes up what the cluster says, and the rules in `UnitState`, are the same rules:
@@ -219,9 +219,9 @@ async fn the_records_follow_the_rules_in_any_order_of_events() {
     use atelier_stock::unit::{UnitState, UnitStatus};
 
     let cluster = Cluster::start().await;
-    let mut world = World::with_cluster(Some(cluster.kubeconfig())).await;
-    world.config.compare_every_seconds = 3600;
-    let replicas = [world.replica().await, world.replica().await];
+    let mut fixture = Fixture::with_cluster(Some(cluster.kubeconfig())).await;
+    fixture.config.compare_every_seconds = 3600;
+    let replicas = [fixture.replica().await, fixture.replica().await];
     let spec_id = replicas[0].spec("a", "1").await;
     let _ = replicas[0].datacenter("uk-1").await;
     let _ = replicas[0].add("a", "uk-1", 4).await;
@@ -252,7 +252,7 @@ async fn the_records_follow_the_rules_in_any_order_of_events() {
         dice ^= dice << 17;
         dice % sides
     };
-    let mut conn = world.db.admin().await;
+    let mut conn = fixture.db.admin().await;
     for step in 0..120 {
         let replica = &replicas[usize::try_from(roll(2)).unwrap()];
         let at = usize::try_from(roll(4)).unwrap();
@@ -326,5 +326,5 @@ async fn the_records_follow_the_rules_in_any_order_of_events() {
         })
         .await;
     }
-    world.assert_sound().await;
+    fixture.assert_sound().await;
 }

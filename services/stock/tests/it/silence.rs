@@ -13,7 +13,7 @@ use axum::{Json, Router, routing::get};
 use serde_json::{Value, json};
 use testkit::eventually;
 
-use crate::world::{Replica, World, instance, tenant};
+use crate::fixture::{Fixture, Replica, instance, tenant};
 
 /// A cluster that tells its version while it `answers`, and takes all other requests without an answer.
 pub(crate) async fn cluster(folder: &Path, name: &str, answers: &Arc<AtomicBool>) -> PathBuf {
@@ -65,14 +65,14 @@ async fn until_claims_go_to(replica: &Replica, spec_id: &str, wanted: &str) {
 async fn a_claim_without_a_datacenter_avoids_a_silent_cluster() {
     let (folder, main, other) =
         (tempfile::tempdir().unwrap(), Arc::new(AtomicBool::new(true)), Arc::new(AtomicBool::new(true)));
-    let mut world = World::with_cluster(Some(cluster(folder.path(), "main", &main).await)).await;
-    world.other = Some(cluster(folder.path(), "other", &other).await);
-    let replica = world.replica().await;
+    let mut fixture = Fixture::with_cluster(Some(cluster(folder.path(), "main", &main).await)).await;
+    fixture.other = Some(cluster(folder.path(), "other", &other).await);
+    let replica = fixture.replica().await;
     let spec_id = replica.spec("a", "0.25").await;
     let _ = replica.datacenter("uk-1").await;
     let west = replica.datacenter_in("us-1", "other").await;
-    world.units("a", "uk-1", 2).await;
-    world.units("a", "us-1", 9).await;
+    fixture.units("a", "uk-1", 2).await;
+    fixture.units("a", "us-1", 9).await;
     until_claims_go_to(&replica, &spec_id, "other").await;
 
     other.store(false, Ordering::SeqCst);
@@ -92,5 +92,5 @@ async fn a_claim_without_a_datacenter_avoids_a_silent_cluster() {
 
     other.store(true, Ordering::SeqCst);
     until_claims_go_to(&replica, &spec_id, "other").await;
-    world.assert_sound().await;
+    fixture.assert_sound().await;
 }

@@ -4,28 +4,28 @@ use auth::Role;
 use serde_json::json;
 use testkit::eventually;
 
-use crate::world::{World, instance, spec};
+use crate::fixture::{Fixture, instance, spec};
 
 #[tokio::test]
 async fn the_list_of_stock_is_filtered_and_paged() {
-    let world = World::new().await;
-    let replica = world.replica().await;
+    let fixture = Fixture::new().await;
+    let replica = fixture.replica().await;
     let spec_id = replica.spec("3080-small-4-1", "0.2").await;
     let _ = replica.spec("3080-large-8-2", "0.5").await;
     let _ = replica.spec("4090-small-8-1", "0.9").await;
     for name in ["uk-1", "de-1"] {
         let _ = replica.datacenter(name).await;
     }
-    let user = world.user(&replica, Role::Viewer);
+    let user = fixture.user(&replica, Role::Viewer);
     assert_eq!(
         user.get("/v1/stock").await.expect(200).body,
         json!({ "items": [], "next_cursor": null, "unreadable": [] })
     );
 
-    world.units("3080-small-4-1", "uk-1", 40).await;
-    world.units("3080-small-4-1", "de-1", 1).await;
-    world.units("3080-large-8-2", "de-1", 2).await;
-    world.units("4090-small-8-1", "uk-1", 3).await;
+    fixture.units("3080-small-4-1", "uk-1", 40).await;
+    fixture.units("3080-small-4-1", "de-1", 1).await;
+    fixture.units("3080-large-8-2", "de-1", 2).await;
+    fixture.units("4090-small-8-1", "uk-1", 3).await;
     for _ in 0..32 {
         let _ = replica.claim(&instance(), &spec_id).await.expect(201);
     }
@@ -69,13 +69,13 @@ async fn the_list_of_stock_is_filtered_and_paged() {
         let page = user.get(&format!("/v1/stock?{query}")).await.expect(200);
         assert_eq!(page.body["items"].as_array().unwrap().len(), count, "{query}");
     }
-    world.assert_sound().await;
+    fixture.assert_sound().await;
 }
 
 #[tokio::test]
 async fn additions_and_removals_are_checked_before_anything_happens() {
-    let world = World::new().await;
-    let replica = world.replica().await;
+    let fixture = Fixture::new().await;
+    let replica = fixture.replica().await;
     let spec_id = replica.spec("a", "1").await;
     let dc_id = replica.datacenter("uk-1").await;
     for (body, pointer) in [
@@ -92,7 +92,7 @@ async fn additions_and_removals_are_checked_before_anything_happens() {
             assert_eq!(answer.body["errors"][0]["pointer"], pointer);
         }
     }
-    assert_eq!(world.count("select count(*) from stock.units").await, 0);
+    assert_eq!(fixture.count("select count(*) from stock.units").await, 0);
 
     // by id as well as by name, once for each key
     let admin = replica.admin.key("add");
@@ -103,7 +103,7 @@ async fn additions_and_removals_are_checked_before_anything_happens() {
     assert_eq!(first.body["progress"]["requested"], 3);
     let again = admin.post("/v1/stock/additions", body).await.expect(202);
     assert_eq!(again.str("id"), first.str("id"));
-    assert_eq!(world.count("select count(*) from stock.units where state = 'making'").await, 3);
+    assert_eq!(fixture.count("select count(*) from stock.units where state = 'making'").await, 3);
     let page = replica
         .admin
         .get("/v1/stock-units?state=making&gpu_spec=a&datacenter=uk-1&limit=2")
@@ -117,19 +117,19 @@ async fn additions_and_removals_are_checked_before_anything_happens() {
     assert!(none.body["items"].as_array().unwrap().is_empty());
 
     // what is used is never removed
-    world.sql("update stock.units set state = 'available', held = true, wake_at = null").await;
+    fixture.sql("update stock.units set state = 'available', held = true, wake_at = null").await;
     let holder = instance();
     let claim = replica.claim(&holder, &spec_id).await.expect(201);
     let much = json!({ "gpu_spec": "a", "datacenter": "uk-1", "count": 3 });
     let refused = replica.admin.post("/v1/stock/removals", much).await.expect_problem(409, "stock-in-use");
     assert_eq!(refused.body["free"], 2);
-    assert_eq!(world.count("select count(*) from stock.units where state = 'available'").await, 2);
+    assert_eq!(fixture.count("select count(*) from stock.units where state = 'available'").await, 2);
     let some = json!({ "gpu_spec": "a", "datacenter": "uk-1", "count": 2 });
     let _ = replica.admin.post("/v1/stock/removals", some).await.expect(202);
     let page = replica.admin.get(&format!("/v1/stock-units/{}", claim.str("unit_id"))).await.expect(200);
     assert_eq!((page.str("state"), &page.body["holder"]["instance_id"]), ("used", &json!(holder)));
     replica.claim(&instance(), &spec_id).await.expect_problem(409, "stock-exhausted");
-    world.assert_sound().await;
+    fixture.assert_sound().await;
 
     let list = replica.admin.get("/v1/stock-operations").await.expect(200);
     let kinds: Vec<_> =
@@ -141,12 +141,12 @@ async fn additions_and_removals_are_checked_before_anything_happens() {
 
 #[tokio::test]
 async fn a_removal_takes_inactive_units_first() {
-    let world = World::new().await;
-    let replica = world.replica().await;
+    let fixture = Fixture::new().await;
+    let replica = fixture.replica().await;
     let _ = replica.spec("a", "1").await;
     let _ = replica.datacenter("uk-1").await;
-    world.units("a", "uk-1", 5).await;
-    world
+    fixture.units("a", "uk-1", 5).await;
+    fixture
         .sql(
             "update stock.units set state = 'inactive', held = false, reason = 'node_lost'
              where id in (select id from stock.units order by id desc limit 2)",
@@ -156,48 +156,48 @@ async fn a_removal_takes_inactive_units_first() {
     let three = json!({ "gpu_spec": "a", "datacenter": "uk-1", "count": 3 });
     let _ = replica.admin.post("/v1/stock/removals", three).await.expect(202);
     assert_eq!(replica.numbers().await, [2, 0, 0, 2]);
-    world.assert_sound().await;
+    fixture.assert_sound().await;
     replica.admin.post("/v1/gpu-specs", spec("a", "1")).await.expect_problem(409, "name-taken");
 }
 
 #[tokio::test]
 async fn an_occupied_unit_is_not_removed() {
-    let world = World::new().await;
-    let replica = world.replica().await;
+    let fixture = Fixture::new().await;
+    let replica = fixture.replica().await;
     let _ = replica.spec("a", "1").await;
     let _ = replica.datacenter("uk-1").await;
-    world.units("a", "uk-1", 3).await;
+    fixture.units("a", "uk-1", 3).await;
     // as the comparison leaves what it has adopted: no claim, but an instance runs in it
     let adopted = "update stock.units set state = 'inactive', occupied = true, reason = 'occupied'
          where id in (select id from stock.units limit 1)";
-    world.sql(adopted).await;
+    fixture.sql(adopted).await;
     let removal = |count: i64| json!({ "gpu_spec": "a", "datacenter": "uk-1", "count": count });
     let refused =
         replica.admin.post("/v1/stock/removals", removal(3)).await.expect_problem(409, "stock-in-use");
     assert_eq!(refused.body["free"], 2);
     let _ = replica.admin.post("/v1/stock/removals", removal(2)).await.expect(202);
     assert_eq!(
-        world.count("select count(*) from stock.units where state = 'inactive' and occupied").await,
+        fixture.count("select count(*) from stock.units where state = 'inactive' and occupied").await,
         1
     );
     assert_eq!(replica.numbers().await, [0, 1, 0, 1]);
-    world.assert_sound().await;
+    fixture.assert_sound().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_removal_that_waits_blocks_nobody() {
-    let world = World::new().await;
-    let replica = world.replica().await;
+    let fixture = Fixture::new().await;
+    let replica = fixture.replica().await;
     let _ = replica.spec("a", "1").await;
     let _ = replica.datacenter("uk-1").await;
-    world.units("a", "uk-1", 2).await;
-    world
+    fixture.units("a", "uk-1", 2).await;
+    fixture
         .sql(
             "update stock.units u set claim_key = n from (select id, row_number() over () as n from stock.units) o
              where o.id = u.id",
         )
         .await;
-    let mut writer = world.role("worker").await;
+    let mut writer = fixture.role("worker").await;
     let write = async |conn: &mut sqlx::PgConnection, sql: &'static str| {
         sqlx::raw_sql(sql).execute(conn).await.unwrap();
     };
@@ -207,20 +207,20 @@ async fn a_removal_that_waits_blocks_nobody() {
     let removal = tokio::spawn(async move { admin.post("/v1/stock/removals", both).await });
     eventually("the removal waits for the one", async || {
         let waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()";
-        (world.count(waiting).await > 0).then_some(())
+        (fixture.count(waiting).await > 0).then_some(())
     })
     .await;
     // the other is to be had meanwhile
     write(&mut writer, "update units set message = 'x' where claim_key = 2; commit").await;
     let _ = removal.await.unwrap().expect(202);
-    world.assert_sound().await;
+    fixture.assert_sound().await;
 }
 
 #[tokio::test]
 async fn so_many_operations_of_a_kind_are_in_progress_at_a_time() {
-    let mut world = World::new().await;
-    world.config.max_open_operations = 2;
-    let replica = world.replica().await;
+    let mut fixture = Fixture::new().await;
+    fixture.config.max_open_operations = 2;
+    let replica = fixture.replica().await;
     let _ = replica.spec("a", "1").await;
     let _ = replica.datacenter("uk-1").await;
     let one = json!({ "gpu_spec": "a", "datacenter": "uk-1", "count": 1 });
@@ -234,14 +234,14 @@ async fn so_many_operations_of_a_kind_are_in_progress_at_a_time() {
     }
     // removals have a limit of their own
     let _ = replica.admin.post("/v1/stock/removals", one).await.expect(202);
-    assert_eq!(world.count("select count(*) from stock.units").await, 2);
-    world.assert_sound().await;
+    assert_eq!(fixture.count("select count(*) from stock.units").await, 2);
+    fixture.assert_sound().await;
 }
 
 #[tokio::test]
 async fn everybody_sees_offers_without_numbers_of_units() {
-    let world = World::new().await;
-    let replica = world.replica().await;
+    let fixture = Fixture::new().await;
+    let replica = fixture.replica().await;
     let anyone = &replica.base;
     let empty = anyone.get("/v1/offers").await.expect(200);
     assert_eq!(empty.body, json!({ "items": [], "next_cursor": null, "unreadable": [] }));
@@ -252,9 +252,9 @@ async fn everybody_sees_offers_without_numbers_of_units() {
         let _ = replica.datacenter(name).await;
     }
     for (name, units) in [("uk-1", 5), ("de-1", 4), ("us-1", 1)] {
-        world.units("3080-small-4-1", name, units).await;
+        fixture.units("3080-small-4-1", name, units).await;
     }
-    world.units("1080-old-1", "uk-1", 1).await;
+    fixture.units("1080-old-1", "uk-1", 1).await;
     let path = format!("/v1/gpu-specs/{retired}");
     let _ = replica.admin.patch(&path, "*", json!({ "state": "retired" })).await.expect(200);
 
@@ -277,7 +277,7 @@ async fn everybody_sees_offers_without_numbers_of_units() {
     let uk = draining.body["items"].as_array().unwrap().iter().find(|one| one["name"] == "uk-1").unwrap();
     let path = format!("/v1/datacenters/{}", uk["id"].as_str().unwrap());
     let _ = replica.admin.patch(&path, "*", json!({ "state": "draining" })).await.expect(200);
-    world.sql("update stock.stock_counts set available = 0, used = 1 where available = 1").await;
+    fixture.sql("update stock.stock_counts set available = 0, used = 1 where available = 1").await;
     let room = anyone.get("/v1/offers?limit=1").await.expect(200);
     assert_eq!(
         room.body["items"][0]["datacenters"],

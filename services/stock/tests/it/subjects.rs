@@ -4,22 +4,22 @@ use auth::{Claims, Role};
 use ids::TenantId;
 use serde_json::json;
 
-use crate::world::{World, instance};
+use crate::fixture::{Fixture, instance};
 
 #[tokio::test]
 async fn a_user_sees_the_places_of_the_own_tenant() {
-    let world = World::new().await;
-    let replica = world.replica().await;
+    let fixture = Fixture::new().await;
+    let replica = fixture.replica().await;
     let spec = replica.spec("a", "1").await;
     let _ = replica.datacenter("uk-1").await;
-    world.units("a", "uk-1", 1).await;
+    fixture.units("a", "uk-1", 1).await;
     let (tenant, waiting) = (TenantId::new(), instance());
     let _ = replica.claim(&instance(), &spec).await.expect(201);
     let wish = json!({ "tenant_id": tenant, "gpu_spec_id": spec });
     let _ = replica.service.put(&format!("/internal/v1/queue/{waiting}"), wish).await.expect(200);
 
-    let claims = world.issuer.claims(Some((tenant, Role::Viewer)), false);
-    let subject = |claims: &Claims| replica.service.on_behalf(&world.issuer.sign(claims));
+    let claims = fixture.issuer.claims(Some((tenant, Role::Viewer)), false);
+    let subject = |claims: &Claims| replica.service.on_behalf(&fixture.issuer.sign(claims));
     let places = format!("/internal/v1/queue?instance_ids={waiting},{}", instance());
     let own = subject(&claims).get(&places).await.expect(200).body;
     assert_eq!((&own["items"][0]["instance_id"], &own["items"][0]["position"]), (&json!(waiting), &json!(1)));
@@ -27,9 +27,9 @@ async fn a_user_sees_the_places_of_the_own_tenant() {
     let alone = replica.service.get(&places).await.expect(200).body;
     assert_eq!((&admin, &alone), (&own, &own));
     // as of an instance that does not wait
-    let other = world.issuer.claims(Some((TenantId::new(), Role::Owner)), false);
+    let other = fixture.issuer.claims(Some((TenantId::new(), Role::Owner)), false);
     assert_eq!(subject(&other).get(&places).await.expect(200).body, json!({ "items": [] }));
-    let none = world.issuer.claims(None, false);
+    let none = fixture.issuer.claims(None, false);
     subject(&none).get(&places).await.expect_problem(403, "forbidden");
     let scoped = Claims { scope: Some("storages:write".into()), ..claims.clone() };
     subject(&scoped).get(&places).await.expect_problem(403, "insufficient-scope");
@@ -37,12 +37,12 @@ async fn a_user_sees_the_places_of_the_own_tenant() {
 
 #[tokio::test]
 async fn what_an_order_asks_for_is_asked_for_a_user() {
-    let world = World::new().await;
-    let replica = world.replica().await;
+    let fixture = Fixture::new().await;
+    let replica = fixture.replica().await;
     let spec = replica.spec("a", "1").await;
     let quote = format!("/internal/v1/quotes?gpu_spec_id={spec}");
-    let claims = world.issuer.claims(Some((TenantId::new(), Role::Member)), false);
-    let subject = |claims: &Claims| replica.service.on_behalf(&world.issuer.sign(claims));
+    let claims = fixture.issuer.claims(Some((TenantId::new(), Role::Member)), false);
+    let subject = |claims: &Claims| replica.service.on_behalf(&fixture.issuer.sign(claims));
     for path in ["/internal/v1/gpu-specs/a", &quote, "/v1/datacenters"] {
         let _ = subject(&claims).get(path).await.expect(200);
         // what a service orders for itself names a specification, too
@@ -55,7 +55,7 @@ async fn what_an_order_asks_for_is_asked_for_a_user() {
         let scoped = Claims { scope: Some("usage:read".into()), ..claims.clone() };
         subject(&scoped).get(path).await.expect_problem(403, "insufficient-scope");
         if path.starts_with("/internal/") {
-            let gateway = replica.base.service("gateway").on_behalf(&world.issuer.sign(&claims));
+            let gateway = replica.base.service("gateway").on_behalf(&fixture.issuer.sign(&claims));
             gateway.get(path).await.expect_problem(403, "forbidden");
         }
     }
@@ -63,18 +63,18 @@ async fn what_an_order_asks_for_is_asked_for_a_user() {
 
 #[tokio::test]
 async fn a_claim_is_for_the_tenant_of_the_user() {
-    let world = World::new().await;
-    let replica = world.replica().await;
+    let fixture = Fixture::new().await;
+    let replica = fixture.replica().await;
     let spec = replica.spec("a", "1").await;
     let _ = replica.datacenter("uk-1").await;
-    world.units("a", "uk-1", 1).await;
+    fixture.units("a", "uk-1", 1).await;
     let (tenant, id) = (TenantId::new(), instance());
     let (claim, wish) = (
         json!({ "instance_id": id, "tenant_id": tenant, "gpu_spec_id": spec }),
         json!({ "tenant_id": tenant, "gpu_spec_id": spec }),
     );
     let queue = format!("/internal/v1/queue/{id}");
-    let stranger = replica.service.on_behalf(&world.issuer.user(TenantId::new(), Role::Owner));
+    let stranger = replica.service.on_behalf(&fixture.issuer.user(TenantId::new(), Role::Owner));
     stranger.post("/internal/v1/claims", claim.clone()).await.expect_problem(404, "not-found");
     stranger.put(&queue, wish).await.expect_problem(404, "not-found");
     for other in ["gateway", "identity", "storage"] {
@@ -83,7 +83,7 @@ async fn a_claim_is_for_the_tenant_of_the_user() {
         other.delete(&format!("/internal/v1/claims/{id}")).await.expect_problem(403, "forbidden");
     }
     assert_eq!(replica.numbers().await, [1, 0, 0, 1]);
-    let own = replica.service.on_behalf(&world.issuer.user(tenant, Role::Member));
+    let own = replica.service.on_behalf(&fixture.issuer.user(tenant, Role::Member));
     let _ = own.post("/internal/v1/claims", claim).await.expect(201);
     // releases are workers'
     own.delete(&format!("/internal/v1/claims/{id}")).await.expect_problem(403, "forbidden");
@@ -96,8 +96,8 @@ async fn a_claim_is_for_the_tenant_of_the_user() {
 
 #[tokio::test]
 async fn what_a_service_orders_names_a_datacenter() {
-    let world = World::new().await;
-    let replica = world.replica().await;
+    let fixture = Fixture::new().await;
+    let replica = fixture.replica().await;
     let id = replica.datacenter("uk-1").await;
     for name in ["uk-1", &id] {
         let found = replica.service.get(&format!("/internal/v1/datacenters/{name}")).await.expect(200);

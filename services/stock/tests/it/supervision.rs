@@ -5,17 +5,17 @@ use serde_json::json;
 use testkit::eventually;
 
 use crate::{
+    fixture::{Fixture, instance},
     operator::Cluster,
-    world::{World, instance},
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_service_works_after_a_panic_in_each_worker() {
     let cluster = Cluster::start().await;
-    let mut world = World::with_cluster(Some(cluster.kubeconfig())).await;
-    world.config.compare_every_seconds = 1;
-    world.config.lease_seconds = 2;
-    let replica = world.replica().await;
+    let mut fixture = Fixture::with_cluster(Some(cluster.kubeconfig())).await;
+    fixture.config.compare_every_seconds = 1;
+    fixture.config.lease_seconds = 2;
+    let replica = fixture.replica().await;
     let workers = &replica.process.workers;
     let names = workers.names();
     assert_eq!(
@@ -64,15 +64,15 @@ async fn the_service_works_after_a_panic_in_each_worker() {
     })
     .await;
     // stock.counts.reconcile
-    world.sql("update stock.stock_counts set available = available + 5").await;
+    fixture.sql("update stock.stock_counts set available = available + 5").await;
     replica.until_numbers([2, 0, 1, 3]).await;
     drop(holding);
     let removal = json!({ "gpu_spec": "a", "datacenter": "uk-1", "count": 2 });
     let removal = replica.admin.post("/v1/stock/removals", removal).await.expect(202).str("id").to_owned();
     assert_eq!(replica.ended(&removal).await["state"], "succeeded");
-    world.assert_sound().await;
+    fixture.assert_sound().await;
 
-    let other = world.replica().await;
+    let other = fixture.replica().await;
     let text = eventually("the stock is measured", async || {
         let used = "stock_units{gpu_spec=\"a\",datacenter=\"uk-1\",state=\"used\"} 1\n";
         Some(other.process.metrics.text()).filter(|text| text.contains(used))
@@ -88,19 +88,19 @@ async fn the_service_works_after_a_panic_in_each_worker() {
 #[tokio::test]
 async fn a_poison_unit_does_not_stop_others() {
     let cluster = Cluster::start().await;
-    let mut world = World::with_cluster(Some(cluster.kubeconfig())).await;
-    world.config.cluster_concurrency = 1;
-    let replica = world.replica().await;
+    let mut fixture = Fixture::with_cluster(Some(cluster.kubeconfig())).await;
+    fixture.config.cluster_concurrency = 1;
+    let replica = fixture.replica().await;
     for name in ["good", "unreadable", "refused"] {
         let _ = replica.spec(name, "1").await;
     }
     let _ = replica.datacenter("uk-1").await;
     // neither gets past our own checks
-    world
+    fixture
         .sql("update stock.gpu_specs set allocation = '{\"kind\": \"magic\"}' where name = 'unreadable'")
         .await;
-    world.sql("update stock.gpu_specs set gpu_count = 65 where name = 'refused'").await;
-    world
+    fixture.sql("update stock.gpu_specs set gpu_count = 65 where name = 'refused'").await;
+    fixture
         .sql(
             "insert into stock.units (id, gpu_spec_id, datacenter_id, state, wake_at)
              select gen_random_uuid(), s.id, d.id, 'making', now() - interval '1 hour'
@@ -112,14 +112,14 @@ async fn a_poison_unit_does_not_stop_others() {
     assert_eq!(replica.ended(&addition).await["state"], "succeeded");
     eventually("both poison units have failed more than once", async || {
         let failed = "select count(*) from stock.units where failures > 1 and state = 'making'";
-        (world.count(failed).await == 2).then_some(())
+        (fixture.count(failed).await == 2).then_some(())
     })
     .await;
     let refused = "select count(*) from stock.units where reason = 'cluster_refused'";
-    assert_eq!(world.count(refused).await, 1);
+    assert_eq!(fixture.count(refused).await, 1);
     assert_eq!(replica.process.workers.status("stock.units.reconcile"), Some((true, 0)));
     // nothing of the poison is kept: mended, the units are created
-    world
+    fixture
         .sql(
             "update stock.gpu_specs set gpu_count = 1,
                  allocation = '{\"kind\": \"device\", \"resource\": \"nvidia.com/gpu\"}'",
@@ -130,16 +130,16 @@ async fn a_poison_unit_does_not_stop_others() {
 
 #[tokio::test]
 async fn administrators_read_units_of_all_tenants_and_write_none() {
-    let world = World::new().await;
-    let replica = world.replica().await;
+    let fixture = Fixture::new().await;
+    let replica = fixture.replica().await;
     let spec_id = replica.spec("a", "1").await;
     let _ = replica.datacenter("uk-1").await;
-    world.units("a", "uk-1", 2).await;
+    fixture.units("a", "uk-1", 2).await;
     let holder = instance();
     let _ = replica.claim(&holder, &spec_id).await.expect(201);
     replica.release(&holder).await;
     let _ = replica.claim(&holder, &spec_id).await.expect(201);
-    let mut app = world.role("app").await;
+    let mut app = fixture.role("app").await;
     let count = async |conn: &mut sqlx::PgConnection, query: &'static str| -> i64 {
         sqlx::query_scalar(query).fetch_one(conn).await.unwrap()
     };

@@ -7,7 +7,7 @@ use ids::TenantId;
 use serde_json::json;
 use testkit::{Client, eventually};
 
-use crate::world::{World, instance, tenant};
+use crate::fixture::{Fixture, instance, tenant};
 
 /// Ids of the units of the list, by pages of two.
 async fn listed(admin: &Client, query: &str) -> Vec<String> {
@@ -23,15 +23,15 @@ async fn listed(admin: &Client, query: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn units_are_filtered_by_node_and_holder() {
-    let world = World::new().await;
-    let replica = world.replica().await;
+    let fixture = Fixture::new().await;
+    let replica = fixture.replica().await;
     let (a, b) = (replica.spec("a", "1").await, replica.spec("b", "1").await);
     for name in ["uk-1", "de-1"] {
         let _ = replica.datacenter(name).await;
     }
-    world.units("a", "uk-1", 8).await;
-    world.units("b", "uk-1", 4).await;
-    world.units("a", "de-1", 4).await;
+    fixture.units("a", "uk-1", 8).await;
+    fixture.units("b", "uk-1", 4).await;
+    fixture.units("a", "de-1", 4).await;
     let holder = instance();
     let unit = replica.claim(&holder, &a).await.expect(201).str("unit_id").to_owned();
     let other = TenantId::new();
@@ -70,61 +70,61 @@ async fn units_are_filtered_by_node_and_holder() {
     }
 
     // a unit moves, and a claim ends
-    world.sql("update stock.units set node = 'node-9' where node = 'node-1'").await;
+    fixture.sql("update stock.units set node = 'node-9' where node = 'node-1'").await;
     assert_eq!((listed(admin, "node=node-1").await.len(), listed(admin, "node=node-9").await.len()), (0, 4));
-    world.sql("update stock.units set node = null where node = 'node-9'").await;
+    fixture.sql("update stock.units set node = null where node = 'node-9'").await;
     assert_eq!(listed(admin, "node=node-9").await.len(), 0);
     replica.release(&holder).await;
     assert_eq!(listed(admin, &format!("tenant_id={}", tenant())).await.len(), 0);
     let places = "select count(*) from stock.units u join stock.unit_places p
          on p.unit_id = u.id and p.gpu_spec_id = u.gpu_spec_id where p.node is distinct from u.node";
-    assert_eq!(world.count(places).await, 0);
+    assert_eq!(fixture.count(places).await, 0);
 }
 
 #[tokio::test]
 async fn pages_stay_whole_while_units_come_and_go() {
-    let world = World::new().await;
-    let replica = world.replica().await;
+    let fixture = Fixture::new().await;
+    let replica = fixture.replica().await;
     let _ = replica.spec("a", "1").await;
     let _ = replica.datacenter("uk-1").await;
-    world.units("a", "uk-1", 12).await;
+    fixture.units("a", "uk-1", 12).await;
     let all = listed(&replica.admin, "node=node-1").await;
     let page = replica.admin.get("/v1/stock-units?node=node-1&limit=1").await.expect(200);
     assert_eq!(page.body["items"][0]["id"], json!(all[0]));
     // the unit of the cursor is gone before the next page is read
     let _ = replica.admin.delete(&format!("/v1/stock-units/{}", all[0])).await.expect(202);
-    world.sql("delete from stock.units where state = 'removing'").await;
+    fixture.sql("delete from stock.units where state = 'removing'").await;
     let next = page.str("next_cursor");
     let rest = replica.admin.get(&format!("/v1/stock-units?node=node-1&cursor={next}")).await.expect(200);
     let rest: Vec<_> = rest.body["items"].as_array().unwrap().iter().map(|unit| &unit["id"]).collect();
     assert_eq!(rest, [&json!(all[1]), &json!(all[2])]);
-    world.assert_sound().await;
+    fixture.assert_sound().await;
 }
 
 /// With an index for each filter, a page of a hundred thousand units reads few rows.
 #[tokio::test]
 async fn a_page_of_many_units_is_read_along_an_index() {
-    let world = World::new().await;
-    let replica = world.replica().await;
+    let fixture = Fixture::new().await;
+    let replica = fixture.replica().await;
     let _ = replica.spec("a", "1").await;
     let _ = replica.datacenter("uk-1").await;
-    world.units("a", "uk-1", 100_000).await;
-    world
+    fixture.units("a", "uk-1", 100_000).await;
+    fixture
         .sql(
             "update stock.units u set node = 'node-x' from (
                  select id from stock.units order by id desc limit 60) last where u.id = last.id",
         )
         .await;
-    world
+    fixture
         .sql(
             "update stock.units u set state = 'used', holder_instance = gen_random_uuid(), holder_since = now(),
                  holder_tenant = '01939f0a-7c3d-7e6b-8a1f-4f0d5c2b1a00'
              from (select id from stock.units order by id desc limit 60) last where u.id = last.id",
         )
         .await;
-    world.sql("analyze stock.units, stock.unit_places").await;
+    fixture.sql("analyze stock.units, stock.unit_places").await;
     let read = async || {
-        world
+        fixture
             .count(
                 "select (sum(seq_tup_read) + sum(idx_tup_fetch))::bigint from pg_stat_user_tables
                  where relname in ('units', 'unit_places')",
@@ -152,11 +152,11 @@ async fn a_page_of_many_units_is_read_along_an_index() {
 
 #[tokio::test]
 async fn a_free_unit_is_removed_and_a_used_one_is_not() {
-    let world = World::new().await;
-    let replica = world.replica().await;
+    let fixture = Fixture::new().await;
+    let replica = fixture.replica().await;
     let spec_id = replica.spec("a", "1").await;
     let _ = replica.datacenter("uk-1").await;
-    world.units("a", "uk-1", 3).await;
+    fixture.units("a", "uk-1", 3).await;
     let holder = instance();
     let used = replica.claim(&holder, &spec_id).await.expect(201).str("unit_id").to_owned();
     let free = listed(&replica.admin, "state=available").await;
@@ -177,13 +177,13 @@ async fn a_free_unit_is_removed_and_a_used_one_is_not() {
     assert_eq!(again.header("idempotency-replayed"), Some("true"));
     let another = replica.admin.delete(&path(&free[0])).await.expect(202);
     assert_eq!((another.str("id"), again.str("id")), (removal.str("id"), removal.str("id")));
-    assert_eq!(world.count("select count(*) from stock.operations").await, 1);
+    assert_eq!(fixture.count("select count(*) from stock.operations").await, 1);
 
     // as it is left by the comparison: no claim, but an instance runs in it
-    world.sql("update stock.units set state = 'inactive', occupied = true where state = 'available'").await;
+    fixture.sql("update stock.units set state = 'inactive', occupied = true where state = 'available'").await;
     let refused = replica.admin.delete(&path(&free[1])).await.expect_problem(409, "unit-in-use");
     assert!(refused.body["instance_id"].is_null());
-    world.sql("update stock.units set occupied = false where state = 'inactive'").await;
+    fixture.sql("update stock.units set occupied = false where state = 'inactive'").await;
     let _ = replica.admin.delete(&path(&free[1])).await.expect(202);
 
     // given back, it may go, too
@@ -194,11 +194,11 @@ async fn a_free_unit_is_removed_and_a_used_one_is_not() {
     let nobody = "/v1/stock-units/unit_01939f0a7c3d7e6b8a1f4f0d5c2b1a00";
     replica.admin.delete(nobody).await.expect_problem(404, "not-found");
     replica.admin.delete("/v1/stock-units/x").await.expect_problem(404, "not-found");
-    let owner = world.user(&replica, auth::Role::Owner);
+    let owner = fixture.user(&replica, auth::Role::Owner);
     for unit in [path(&used), nobody.to_owned()] {
         owner.delete(&unit).await.expect_problem(403, "forbidden");
     }
-    world.assert_sound().await;
+    fixture.assert_sound().await;
 
     let audit = replica.admin.get("/v1/platform-stock-audit?limit=200").await.expect(200);
     let removals = audit.body["items"].as_array().unwrap().iter();
@@ -211,12 +211,12 @@ async fn a_free_unit_is_removed_and_a_used_one_is_not() {
 
 #[tokio::test]
 async fn a_removal_of_one_unit_counts_as_an_operation() {
-    let mut world = World::new().await;
-    world.config.max_open_operations = 1;
-    let replica = world.replica().await;
+    let mut fixture = Fixture::new().await;
+    fixture.config.max_open_operations = 1;
+    let replica = fixture.replica().await;
     let _ = replica.spec("a", "1").await;
     let _ = replica.datacenter("uk-1").await;
-    world.units("a", "uk-1", 3).await;
+    fixture.units("a", "uk-1", 3).await;
     let units = listed(&replica.admin, "").await;
     let first = replica.admin.delete(&format!("/v1/stock-units/{}", units[0])).await.expect(202);
     replica
@@ -233,12 +233,12 @@ async fn a_removal_of_one_unit_counts_as_an_operation() {
 /// Claims and the removals of all fifty units at once: each unit goes to one of them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_unit_is_claimed_or_removed() {
-    let mut world = World::new().await;
-    world.config.max_open_operations = 1000;
-    let replicas = [world.replica().await, world.replica().await];
+    let mut fixture = Fixture::new().await;
+    fixture.config.max_open_operations = 1000;
+    let replicas = [fixture.replica().await, fixture.replica().await];
     let spec_id = replicas[0].spec("a", "1").await;
     let _ = replicas[0].datacenter("uk-1").await;
-    world.units("a", "uk-1", 50).await;
+    fixture.units("a", "uk-1", 50).await;
     let units = listed(&replicas[0].admin, "").await;
     assert_eq!(units.len(), 50);
 
@@ -273,24 +273,24 @@ async fn a_unit_is_claimed_or_removed() {
     assert!(!claimed.is_empty(), "no claim came before the removals");
     let used = i64::try_from(claimed.len()).unwrap();
     assert_eq!(replicas[0].numbers().await, [0, 0, used, used]);
-    world.assert_sound().await;
+    fixture.assert_sound().await;
 }
 
 /// Fifty removals of one unit at once: one operation.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_unit_is_removed_once() {
-    let world = World::new().await;
-    let replicas = [world.replica().await, world.replica().await];
+    let fixture = Fixture::new().await;
+    let replicas = [fixture.replica().await, fixture.replica().await];
     let _ = replicas[0].spec("a", "1").await;
     let _ = replicas[0].datacenter("uk-1").await;
-    world.units("a", "uk-1", 2).await;
+    fixture.units("a", "uk-1", 2).await;
     let unit = listed(&replicas[0].admin, "").await.remove(0);
     let path = format!("/v1/stock-units/{unit}");
     let removals = join_all((0..50).map(|n| replicas[n % 2].admin.delete(&path))).await;
     let operations: HashSet<_> =
         removals.into_iter().map(|removal| removal.expect(202).str("id").to_owned()).collect();
     assert_eq!(operations.len(), 1);
-    assert_eq!(world.count("select count(*) from stock.operation_units").await, 1);
+    assert_eq!(fixture.count("select count(*) from stock.operation_units").await, 1);
     assert_eq!(replicas[0].numbers().await, [1, 0, 0, 1]);
-    world.assert_sound().await;
+    fixture.assert_sound().await;
 }

@@ -4,15 +4,15 @@ use ids::TenantId;
 use serde_json::{Value, json};
 use sqlx::Connection as _;
 
-use crate::world::{World, ended, make, remove, specs};
+use crate::fixture::{Fixture, ended, make, remove, specs};
 
 #[tokio::test]
 async fn invalid_storages_are_refused_and_have_no_effect() {
-    let world = World::new().await;
-    let service = world.start().await;
-    specs(&world.admin(&service)).await;
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    specs(&fixture.admin(&service)).await;
     let tenant = TenantId::new();
-    let member = world.member(&service, tenant);
+    let member = fixture.member(&service, tenant);
     let good = json!({ "name": "art", "storage_spec": "archive", "size_gib": 1 });
     for (field, value, pointer) in [
         ("name", json!(""), "/name"),
@@ -51,16 +51,16 @@ async fn invalid_storages_are_refused_and_have_no_effect() {
     member.get("/v1/nothing").await.expect_problem(404, "no-such-route");
     assert_eq!(member.get("/v1/storages").await.expect(200).body["items"], json!([]));
     assert_eq!(member.get("/v1/storage-operations").await.expect(200).body["items"], json!([]));
-    assert_eq!(world.user_keys(tenant).await, None);
+    assert_eq!(fixture.user_keys(tenant).await, None);
 }
 
 #[tokio::test]
 async fn a_repeated_request_is_carried_out_once() {
-    let world = World::new().await;
-    let service = world.start().await;
-    specs(&world.admin(&service)).await;
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    specs(&fixture.admin(&service)).await;
     let tenant = TenantId::new();
-    let member = world.member(&service, tenant);
+    let member = fixture.member(&service, tenant);
     let body = json!({ "name": "art", "storage_spec": "archive", "size_gib": 1 });
     let same = member.key("order-1");
     let first = same.post("/v1/storages", body.clone()).await.expect(202);
@@ -82,13 +82,13 @@ async fn a_repeated_request_is_carried_out_once() {
     assert_eq!(cologne.str("name"), "K\u{f6}ln");
     member.post("/v1/storages", named("K\u{f6}ln")).await.expect_problem(409, "name-taken");
     // idempotency keys belong to a tenant
-    let stranger = world.member(&service, TenantId::new()).key("order-1");
+    let stranger = fixture.member(&service, TenantId::new()).key("order-1");
     let theirs = stranger.post("/v1/storages", body).await.expect(202);
     assert_ne!(theirs.str("id"), first.str("id"));
 
     let http = reqwest::Client::new();
     let url = format!("{}/v1/storages", service.client.base());
-    let token = world.issuer.user(tenant, auth::Role::Member);
+    let token = fixture.issuer.user(tenant, auth::Role::Member);
     let keyless = http.post(&url).bearer_auth(&token).json(&json!({})).send().await.unwrap();
     assert_eq!(keyless.status(), 400);
     let torn = http
@@ -107,13 +107,13 @@ async fn a_repeated_request_is_carried_out_once() {
 
 #[tokio::test]
 async fn all_old_idempotency_keys_are_deleted() {
-    let world = World::new().await;
-    let mut admin = world.db.admin().await;
+    let fixture = Fixture::new().await;
+    let mut admin = fixture.db.admin().await;
     let old = "insert into storage.idempotency_keys
                select 'ten_x', n::text, '', 202, '{}', null, now() - interval '2 days'
                from generate_series(1, 10500) n";
     sqlx::query(old).execute(&mut admin).await.unwrap();
-    let _service = world.start().await;
+    let _service = fixture.start().await;
     testkit::eventually("all are deleted", async || {
         let left = "select count(*) from storage.idempotency_keys";
         let left: i64 = sqlx::query_scalar(left).fetch_one(&mut admin).await.unwrap();
@@ -124,12 +124,12 @@ async fn all_old_idempotency_keys_are_deleted() {
 
 #[tokio::test]
 async fn a_name_that_another_request_takes_first_is_refused() {
-    let world = World::new().await;
-    let service = world.start().await;
-    specs(&world.admin(&service)).await;
-    let member = world.member(&service, TenantId::new());
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    specs(&fixture.admin(&service)).await;
+    let member = fixture.member(&service, TenantId::new());
     let (one, two) = (make(&member, "one", "archive", 1).await, make(&member, "two", "archive", 1).await);
-    let mut naming = world.db.admin().await;
+    let mut naming = fixture.db.admin().await;
     let mut named = naming.begin().await.unwrap();
     let rename = "update storage.storages set name = 'Three' where name = 'two'";
     sqlx::query(rename).execute(&mut *named).await.unwrap();
@@ -137,7 +137,7 @@ async fn a_name_that_another_request_takes_first_is_refused() {
         let (member, path) = (member.clone(), format!("/v1/storages/{}", one.str("id")));
         tokio::spawn(async move { member.patch(&path, "*", json!({ "name": "three" })).await })
     };
-    world.db.wait_for_blocked_query().await;
+    fixture.db.wait_for_blocked_query().await;
     named.commit().await.unwrap();
     renaming.await.unwrap().expect_problem(409, "name-taken");
     for made in [one, two] {
@@ -147,10 +147,10 @@ async fn a_name_that_another_request_takes_first_is_refused() {
 
 #[tokio::test]
 async fn volumes_have_no_credentials_and_need_a_known_datacenter() {
-    let world = World::with_cluster().await;
-    let service = world.start().await;
-    specs(&world.admin(&service)).await;
-    let member = world.member(&service, TenantId::new());
+    let fixture = Fixture::with_cluster().await;
+    let service = fixture.start().await;
+    specs(&fixture.admin(&service)).await;
+    let member = fixture.member(&service, TenantId::new());
     let volume = make(&member, "v", "ssd", 1).await;
     let path = format!("/v1/storages/{}/credentials", volume.str("id"));
     member.post(&path, Value::Null).await.expect_problem(409, "not-a-bucket");
@@ -162,10 +162,10 @@ async fn volumes_have_no_credentials_and_need_a_known_datacenter() {
 
 #[tokio::test]
 async fn a_forged_cursor_is_a_client_error() {
-    let world = World::new().await;
-    let service = world.start().await;
-    specs(&world.admin(&service)).await;
-    let member = world.member(&service, TenantId::new());
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    specs(&fixture.admin(&service)).await;
+    let member = fixture.member(&service, TenantId::new());
     let bucket = make(&member, "art", "archive", 1).await;
     let cursor = api::Cursor::encode(&("-009999-06-01T00:00:00Z", "ATC"));
     let path = format!("/v1/storages/{}/credentials?cursor={cursor}", bucket.str("id"));
@@ -175,11 +175,11 @@ async fn a_forged_cursor_is_a_client_error() {
 
 #[tokio::test]
 async fn a_tenant_has_quotas_that_concurrent_requests_share() {
-    let mut world = World::new().await;
-    world.config.limits = atelier_storage::LimitsConfig { storages_per_tenant: 3, gib_per_tenant: 50 };
-    let service = world.start().await;
-    specs(&world.admin(&service)).await;
-    let member = world.member(&service, TenantId::new());
+    let mut fixture = Fixture::new().await;
+    fixture.config.limits = atelier_storage::LimitsConfig { storages_per_tenant: 3, gib_per_tenant: 50 };
+    let service = fixture.start().await;
+    specs(&fixture.admin(&service)).await;
+    let member = fixture.member(&service, TenantId::new());
     let order =
         |n: usize, size: i64| json!({ "name": format!("b{n}"), "storage_spec": "archive", "size_gib": size });
     let orders = (0..8).map(|n| member.post("/v1/storages", order(n, 10)));
@@ -208,5 +208,5 @@ async fn a_tenant_has_quotas_that_concurrent_requests_share() {
     let _ = member.post("/v1/storages", order(9, 10)).await.expect(202);
     let _ = member.patch(&path(1), "*", json!({ "name": "renamed" })).await.expect(200);
     // another tenant has its own
-    let _ = world.member(&service, TenantId::new()).post("/v1/storages", order(0, 50)).await.expect(202);
+    let _ = fixture.member(&service, TenantId::new()).post("/v1/storages", order(0, 50)).await.expect(202);
 }

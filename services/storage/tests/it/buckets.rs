@@ -7,7 +7,7 @@ use ids::{StorageId, TenantId};
 use serde_json::{Value, json};
 use testkit::{Response, eventually};
 
-use crate::world::{World, ended, make, remove, specs, state};
+use crate::fixture::{Fixture, ended, make, remove, specs, state};
 
 pub(crate) fn s3(credential: &Value) -> aws_sdk_s3::Client {
     let text = |name: &str| credential[name].as_str().unwrap();
@@ -37,17 +37,17 @@ pub(crate) async fn put(s3: &aws_sdk_s3::Client, bucket: &str, key: &str, size: 
 
 #[tokio::test]
 async fn a_bucket_is_created_used_grown_and_deleted() {
-    let world = World::new().await;
-    let service = world.start().await;
-    specs(&world.admin(&service)).await;
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    specs(&fixture.admin(&service)).await;
     let tenant = TenantId::new();
-    let member = world.member(&service, tenant);
+    let member = fixture.member(&service, tenant);
     let made = make(&member, "art", "archive", 2).await;
     let id = made.str("id");
     let bucket = made.body["bucket"]["name"].as_str().unwrap();
     assert_eq!(bucket, id.parse::<StorageId>().unwrap().k8s_name());
     let limit = async || {
-        let (_, shown) = world.rgw("GET", "bucket", &[("bucket", bucket), ("stats", "true")]).await;
+        let (_, shown) = fixture.rgw("GET", "bucket", &[("bucket", bucket), ("stats", "true")]).await;
         shown["bucket_quota"]["max_size_kb"].as_i64().unwrap()
     };
     assert_eq!(limit().await, 2 * 1024 * 1024);
@@ -78,28 +78,28 @@ async fn a_bucket_is_created_used_grown_and_deleted() {
         ("max-size-kb", "7"),
         ("enabled", "true"),
     ];
-    assert_eq!(world.rgw("PUT", "bucket", &careless).await.0, 200);
+    assert_eq!(fixture.rgw("PUT", "bucket", &careless).await.0, 200);
     eventually("the quota is repaired", async || (limit().await == 3 * 1024 * 1024).then_some(())).await;
 
     remove(&member, id).await;
-    assert_eq!(world.user_keys(tenant).await, None, "the user is removed with the last bucket");
-    assert_eq!(world.buckets(tenant).await, Vec::<String>::new());
+    assert_eq!(fixture.user_keys(tenant).await, None, "the user is removed with the last bucket");
+    assert_eq!(fixture.buckets(tenant).await, Vec::<String>::new());
 }
 
 #[tokio::test]
 async fn the_user_stays_while_it_has_a_bucket() {
-    let world = World::new().await;
-    let service = world.start().await;
-    specs(&world.admin(&service)).await;
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    specs(&fixture.admin(&service)).await;
     let tenant = TenantId::new();
-    let member = world.member(&service, tenant);
+    let member = fixture.member(&service, tenant);
     let first = make(&member, "one", "archive", 1).await;
     let second = make(&member, "two", "archive", 1).await;
     let credentials = |made: &Response| format!("/v1/storages/{}/credentials", made.str("id"));
     let of_first = member.post(&credentials(&first), Value::Null).await.expect(201);
     let of_second = member.post(&credentials(&second), Value::Null).await.expect(201);
     remove(&member, first.str("id")).await;
-    let keys = world.user_keys(tenant).await.unwrap();
+    let keys = fixture.user_keys(tenant).await.unwrap();
     assert!(
         !keys.contains(&of_first.str("access_key_id").to_owned()),
         "the keys of a deleted bucket are removed"
@@ -107,16 +107,16 @@ async fn the_user_stays_while_it_has_a_bucket() {
     assert!(keys.contains(&of_second.str("access_key_id").to_owned()));
     put(&s3(&of_second.body), of_second.str("bucket"), "k", 1).await.unwrap();
     remove(&member, second.str("id")).await;
-    assert_eq!(world.user_keys(tenant).await, None);
+    assert_eq!(fixture.user_keys(tenant).await, None);
 }
 
 #[tokio::test]
 async fn a_secret_is_sent_once() {
-    let world = World::new().await;
-    let service = world.start().await;
-    specs(&world.admin(&service)).await;
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    specs(&fixture.admin(&service)).await;
     let tenant = TenantId::new();
-    let member = world.member(&service, tenant);
+    let member = fixture.member(&service, tenant);
     let made = make(&member, "art", "archive", 1).await;
     let path = format!("/v1/storages/{}/credentials", made.str("id"));
     let once = member.key("my-key-1");
@@ -134,7 +134,7 @@ async fn a_secret_is_sent_once() {
     let listed = member.get(&path).await.expect(200);
     assert_eq!(listed.body["items"].as_array().unwrap().len(), 2);
     assert!(!listed.text.contains("secret"), "{}", listed.text);
-    let mut admin = world.db.admin().await;
+    let mut admin = fixture.db.admin().await;
     let stored: i64 = sqlx::query_scalar(
         "select count(*) from storage.idempotency_keys where body::text like '%' || $1 || '%'",
     )
@@ -157,14 +157,14 @@ async fn a_secret_is_sent_once() {
 
 #[tokio::test]
 async fn an_unavailable_object_store_is_reported_and_retried() {
-    let mut world = World::new().await;
-    let real = world.objects.endpoint.clone();
+    let mut fixture = Fixture::new().await;
+    let real = fixture.objects.endpoint.clone();
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    world.config.object_store.as_mut().unwrap().endpoint = format!("http://{free}");
-    let service = world.start().await;
-    specs(&world.admin(&service)).await;
+    fixture.config.object_store.as_mut().unwrap().endpoint = format!("http://{free}");
+    let service = fixture.start().await;
+    specs(&fixture.admin(&service)).await;
     let tenant = TenantId::new();
-    let member = world.member(&service, tenant);
+    let member = fixture.member(&service, tenant);
     let body = json!({ "name": "art", "storage_spec": "archive", "size_gib": 1 });
     let ordered = member.post("/v1/storages", body).await.expect(202);
     let id = ordered.str("id");
@@ -178,20 +178,20 @@ async fn an_unavailable_object_store_is_reported_and_retried() {
         .await
         .expect_problem(409, "storage-not-available");
     service.stop().await;
-    world.config.object_store.as_mut().unwrap().endpoint = real;
-    let service = world.start().await;
-    let member = world.member(&service, tenant);
+    fixture.config.object_store.as_mut().unwrap().endpoint = real;
+    let service = fixture.start().await;
+    let member = fixture.member(&service, tenant);
     state(&member, id, "available").await;
     remove(&member, id).await;
 }
 
 #[tokio::test]
 async fn a_full_bucket_is_emptied_page_by_page() {
-    let world = World::new().await;
-    let service = world.start().await;
-    specs(&world.admin(&service)).await;
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    specs(&fixture.admin(&service)).await;
     let tenant = TenantId::new();
-    let member = world.member(&service, tenant);
+    let member = fixture.member(&service, tenant);
     let made = make(&member, "art", "archive", 1).await;
     let path = format!("/v1/storages/{}/credentials", made.str("id"));
     let credential = member.post(&path, Value::Null).await.expect(201);
@@ -203,16 +203,16 @@ async fn a_full_bucket_is_emptied_page_by_page() {
         })
         .await;
     remove(&member, made.str("id")).await;
-    assert!(world.buckets(tenant).await.is_empty());
+    assert!(fixture.buckets(tenant).await.is_empty());
 }
 
 #[tokio::test]
 async fn keys_whose_creation_was_interrupted_are_removed() {
-    let world = World::new().await;
-    let service = world.start().await;
-    specs(&world.admin(&service)).await;
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    specs(&fixture.admin(&service)).await;
     let tenant = TenantId::new();
-    let member = world.member(&service, tenant);
+    let member = fixture.member(&service, tenant);
     let made = make(&member, "art", "archive", 1).await;
     let id: StorageId = made.str("id").parse().unwrap();
     let path = format!("/v1/storages/{id}/credentials");
@@ -220,7 +220,7 @@ async fn keys_whose_creation_was_interrupted_are_removed() {
     let half = format!("ATC{}", &TenantId::new().k8s_name()[20..]).to_uppercase();
     let unknown = format!("ATC{}", &TenantId::new().k8s_name()[19..]).to_uppercase();
     // one that is recorded but not active, one without a record
-    let mut admin = world.db.admin().await;
+    let mut admin = fixture.db.admin().await;
     sqlx::query(
         "insert into storage.credentials (access_key_id, storage_id, tenant_id, state, created_at)
          values ($1, $2, $3, 'making', now() - interval '3 minutes')",
@@ -240,14 +240,14 @@ async fn keys_whose_creation_was_interrupted_are_removed() {
             ("secret-key", "s"),
             ("generate-key", "false"),
         ];
-        assert_eq!(world.rgw("PUT", "user", &query).await.0, 200);
+        assert_eq!(fixture.rgw("PUT", "user", &query).await.0, 200);
     }
     eventually("both are removed", async || {
-        let keys = world.user_keys(tenant).await.unwrap();
+        let keys = fixture.user_keys(tenant).await.unwrap();
         (!keys.contains(&half) && !keys.contains(&unknown)).then_some(())
     })
     .await;
-    let keys = world.user_keys(tenant).await.unwrap();
+    let keys = fixture.user_keys(tenant).await.unwrap();
     assert!(keys.contains(&kept.str("access_key_id").to_owned()), "{keys:?}");
     eventually("the record is deleted", async || {
         let listed = member.get(&path).await.expect(200);
@@ -259,11 +259,11 @@ async fn keys_whose_creation_was_interrupted_are_removed() {
 
 #[tokio::test]
 async fn a_bucket_whose_policy_forbids_deletion_is_deleted() {
-    let world = World::new().await;
-    let service = world.start().await;
-    specs(&world.admin(&service)).await;
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    specs(&fixture.admin(&service)).await;
     let tenant = TenantId::new();
-    let member = world.member(&service, tenant);
+    let member = fixture.member(&service, tenant);
     let made = make(&member, "art", "archive", 1).await;
     let path = format!("/v1/storages/{}/credentials", made.str("id"));
     let credential = member.post(&path, Value::Null).await.expect(201);
@@ -279,8 +279,8 @@ async fn a_bucket_whose_policy_forbids_deletion_is_deleted() {
         set => drop(set.unwrap()),
     }
     remove(&member, made.str("id")).await;
-    assert_eq!(world.user_keys(tenant).await, None);
-    assert!(world.buckets(tenant).await.is_empty());
+    assert_eq!(fixture.user_keys(tenant).await, None);
+    assert!(fixture.buckets(tenant).await.is_empty());
 }
 
 /// A name with each byte of ASCII, and names that paths, queries, XML and lists treat in their own ways.
@@ -340,11 +340,11 @@ fn awkward_names() -> Vec<String> {
 
 #[tokio::test]
 async fn a_bucket_is_deleted_whatever_its_objects_are_called() {
-    let world = World::new().await;
-    let service = world.start().await;
-    specs(&world.admin(&service)).await;
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    specs(&fixture.admin(&service)).await;
     let tenant = TenantId::new();
-    let member = world.member(&service, tenant);
+    let member = fixture.member(&service, tenant);
     let plain = make(&member, "plain", "archive", 1).await;
     let versioned = make(&member, "versioned", "archive", 1).await;
     for made in [&plain, &versioned] {
@@ -367,7 +367,7 @@ async fn a_bucket_is_deleted_whatever_its_objects_are_called() {
                 // the SDK refuses names of spaces
                 if name.trim().is_empty() {
                     for (method, query) in [("PUT", ""), ("PUT", ""), ("POST", "?uploads=")] {
-                        let status = world.s3(&credential.body, method, bucket, name, query).await;
+                        let status = fixture.s3(&credential.body, method, bucket, name, query).await;
                         assert_eq!(status, 200, "{name:?}");
                     }
                     return;
@@ -386,6 +386,6 @@ async fn a_bucket_is_deleted_whatever_its_objects_are_called() {
     }
     remove(&member, plain.str("id")).await;
     remove(&member, versioned.str("id")).await;
-    assert!(world.buckets(tenant).await.is_empty());
-    assert_eq!(world.user_keys(tenant).await, None);
+    assert!(fixture.buckets(tenant).await.is_empty());
+    assert_eq!(fixture.user_keys(tenant).await, None);
 }

@@ -10,11 +10,11 @@ use ids::TenantId;
 use peer::Endpoint;
 use serde_json::{Value, json};
 
-use crate::world::{World, make, specs};
+use crate::fixture::{Fixture, make, specs};
 
 #[tokio::test]
 async fn a_tenant_that_has_spent_its_budget_creates_no_storage_and_lets_none_grow() {
-    let mut world = World::new().await;
+    let mut fixture = Fixture::new().await;
     let tenant = TenantId::new();
     // what the gpu service says of the tenant; none while it is away
     let said = Arc::new(Mutex::new(Some(json!([]))));
@@ -31,11 +31,11 @@ async fn a_tenant_that_has_spent_its_budget_creates_no_storage_and_lets_none_gro
         std::future::ready(answer)
     };
     let gpu = testkit::serve(Router::new().route("/internal/v1/allowances", get(answer))).await;
-    world.config.gpu =
+    fixture.config.gpu =
         Some(Endpoint { url: gpu.parse().unwrap(), token: testkit::service_token("storage").into() });
-    let service = world.start().await;
-    specs(&world.admin(&service)).await;
-    let (member, other) = (world.member(&service, tenant), world.member(&service, TenantId::new()));
+    let service = fixture.start().await;
+    specs(&fixture.admin(&service)).await;
+    let (member, other) = (fixture.member(&service, tenant), fixture.member(&service, TenantId::new()));
     let made = make(&member, "before", "archive", 1).await;
     let path = format!("/v1/storages/{}", made.str("id"));
     let order = |name: &str| json!({ "name": name, "storage_spec": "archive", "size_gib": 1 });

@@ -7,13 +7,13 @@ use testkit::{Client, Response, eventually};
 
 use crate::{
     buckets::s3,
+    fixture::{Fixture, Service},
     objects::bucket,
-    world::{Service, World},
 };
 
 /// The bucket of a tenant for outputs, which the jobs service fills.
 struct Dock {
-    world: World,
+    fixture: Fixture,
     service: Service,
     jobs: Client,
     tenant: TenantId,
@@ -22,20 +22,20 @@ struct Dock {
 
 impl Dock {
     async fn new() -> Self {
-        let world = World::new().await;
-        let service = world.start().await;
+        let fixture = Fixture::new().await;
+        let service = fixture.start().await;
         let jobs = service.client.service("jobs");
         let spec = json!({ "name": "object", "kind": "bucket", "min_size_gib": 1, "max_size_gib": 100,
                            "price_per_gib_month": "0.01", "currency": "USD" });
-        let _ = world.admin(&service).post("/v1/storage-specs", spec).await.expect(201);
+        let _ = fixture.admin(&service).post("/v1/storage-specs", spec).await.expect(201);
         let tenant = TenantId::new();
         let id = bucket(&jobs, tenant).await;
-        Self { world, service, jobs, tenant, id }
+        Self { fixture, service, jobs, tenant, id }
     }
 
     /// The tenant's own client of the object store.
     async fn tenant_s3(&self) -> aws_sdk_s3::Client {
-        let member = self.world.member(&self.service, self.tenant);
+        let member = self.fixture.member(&self.service, self.tenant);
         let path = format!("/v1/storages/{}/credentials", self.id);
         s3(&member.post(&path, Value::Null).await.expect(201).body)
     }
@@ -81,7 +81,7 @@ async fn a_staged_object_is_out_of_the_tenants_reach_until_it_is_delivered() {
     let own = dock.tenant_s3().await;
     let object = "jobs/a/1/0.png";
     let url = dock.stage(object, "abc").await;
-    let path = url.split('?').next().unwrap().strip_prefix(&dock.world.objects.endpoint).unwrap();
+    let path = url.split('?').next().unwrap().strip_prefix(&dock.fixture.objects.endpoint).unwrap();
     let (bucket, key) = path.trim_start_matches('/').split_once('/').unwrap();
     let key = key.replace("%2F", "/");
     assert_ne!(bucket, dock.bucket_name());
@@ -178,7 +178,7 @@ async fn a_bucket_that_takes_nothing_says_why() {
             ("max-objects", "-1"),
             ("enabled", "true"),
         ];
-        assert_eq!(dock.world.rgw("PUT", "bucket", &query).await.0, 200);
+        assert_eq!(dock.fixture.rgw("PUT", "bucket", &query).await.0, 200);
         let answer = dock.deliver("jobs/a/1/0.png", 3).await;
         (answer.str("outcome") == "bucket_full").then_some(())
     })

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use testkit::{Client, Response, eventually};
 
 use crate::{
+    fixture::{Fixture, Service, make, remove, specs, state},
     kills::fired_or,
     objects::{bucket, upload},
-    world::{Service, World, make, remove, specs, state},
 };
 
 const OBJECT: &str = "jobs/job_1/1/model.safetensors";
@@ -22,7 +22,7 @@ const SHA256: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f2
 
 /// A volume, and a bucket with the object.
 struct Desk {
-    world: World,
+    fixture: Fixture,
     jobs: Client,
     tenant: TenantId,
     volume: String,
@@ -31,19 +31,19 @@ struct Desk {
 
 impl Desk {
     async fn new() -> (Self, Service) {
-        let world = World::with_cluster().await;
-        let service = world.start().await;
-        specs(&world.admin(&service)).await;
+        let fixture = Fixture::with_cluster().await;
+        let service = fixture.start().await;
+        specs(&fixture.admin(&service)).await;
         let (tenant, jobs) = (TenantId::new(), service.client.service("jobs"));
         let namespace = json!({ "metadata": { "name": tenant.k8s_name() } });
         let namespace: Namespace = serde_json::from_value(namespace).unwrap();
-        Api::all(world.cluster.clone().unwrap()).create(&PostParams::default(), &namespace).await.unwrap();
-        let member = world.member(&service, tenant);
+        Api::all(fixture.cluster.clone().unwrap()).create(&PostParams::default(), &namespace).await.unwrap();
+        let member = fixture.member(&service, tenant);
         let volume = make(&member, "models", "ssd", 5).await.str("id").to_owned();
         state(&member, &volume, "available").await;
         let bucket = bucket(&jobs, tenant).await;
         upload(&jobs, &bucket, tenant, OBJECT).await;
-        (Self { world, jobs, tenant, volume, bucket }, service)
+        (Self { fixture, jobs, tenant, volume, bucket }, service)
     }
 
     fn request(&self) -> Value {
@@ -60,7 +60,7 @@ impl Desk {
     }
 
     async fn wanted(&self) -> Vec<crds::Download> {
-        self.world.gpu_storages().get(&self.name()).await.unwrap().spec.downloads
+        self.fixture.gpu_storages().get(&self.name()).await.unwrap().spec.downloads
     }
 
     /// Waits until the cluster is asked for this attempt. Returns its address.
@@ -72,7 +72,7 @@ impl Desk {
         .await;
         assert_eq!((download.path.as_str(), download.bytes), ("models/Lora/dog.safetensors", 3));
         let secrets: Api<Secret> =
-            Api::namespaced(self.world.cluster.clone().unwrap(), &self.tenant.k8s_name());
+            Api::namespaced(self.fixture.cluster.clone().unwrap(), &self.tenant.k8s_name());
         let secret = secrets.get(&download.secret_name).await.unwrap();
         String::from_utf8(secret.data.unwrap()["url"].0.clone()).unwrap()
     }
@@ -86,7 +86,11 @@ impl Desk {
         let status = json!({ "id": id.k8s_name(), "attempt": attempt, "phase": phase, "reason": reason,
                              "message": reason.map(|_| "as reported") });
         let patch = Patch::Merge(json!({ "status": { "downloads": [status] } }));
-        self.world.gpu_storages().patch_status(&self.name(), &PatchParams::default(), &patch).await.unwrap();
+        self.fixture
+            .gpu_storages()
+            .patch_status(&self.name(), &PatchParams::default(), &patch)
+            .await
+            .unwrap();
     }
 
     async fn reaches(&self, id: DeploymentId, state: &str) -> Response {
@@ -99,7 +103,7 @@ impl Desk {
 
     async fn secrets(&self) -> usize {
         let secrets: Api<Secret> =
-            Api::namespaced(self.world.cluster.clone().unwrap(), &self.tenant.k8s_name());
+            Api::namespaced(self.fixture.cluster.clone().unwrap(), &self.tenant.k8s_name());
         secrets.list(&Default::default()).await.unwrap().items.len()
     }
 
@@ -168,7 +172,7 @@ async fn a_download_survives_a_kill_at_every_step() {
     let mut n = 1;
     loop {
         let faults = Faults::after(n);
-        let doomed = desk.world.start_doomed(&faults).await;
+        let doomed = desk.fixture.start_doomed(&faults).await;
         desk.jobs = doomed.client.service("jobs");
         let id = DeploymentId::new();
         let _ = desk.put(id, desk.request()).await.expect(200);
@@ -178,7 +182,7 @@ async fn a_download_survives_a_kill_at_every_step() {
         if n == 1 {
             assert_eq!((desk.secrets().await, desk.wanted().await), (1, vec![]), "killed after the Secret");
         }
-        let service = desk.world.start().await;
+        let service = desk.fixture.start().await;
         desk.jobs = service.client.service("jobs");
         assert_eq!(desk.asked(id, 1).await, "abc", "after {n} effects");
         desk.report(id, 1, "Done", None).await;
@@ -214,7 +218,7 @@ async fn a_download_that_is_deleted_or_whose_volume_is_deleted_leaves_nothing() 
     let id = DeploymentId::new();
     let _ = desk.put(id, desk.request()).await.expect(200);
     desk.asked(id, 1).await;
-    remove(&desk.world.member(&service, desk.tenant), &desk.volume).await;
+    remove(&desk.fixture.member(&service, desk.tenant), &desk.volume).await;
     desk.put(id, desk.request()).await.expect_problem(404, "not-found");
     service.stop().await;
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use sqlx::Connection;
 use tokio::time::{Instant, timeout};
 
-use crate::world::{Service, World, ended, make, remove, specs};
+use crate::fixture::{Fixture, Service, ended, make, remove, specs};
 
 const PATH: &str = "/v1/storage-events";
 
@@ -84,16 +84,16 @@ fn short(event: &Value) -> String {
     format!("{} {state}", event["type"].as_str().unwrap())
 }
 
-async fn written(world: &World) -> i64 {
-    let mut conn = world.db.admin().await;
+async fn written(fixture: &Fixture) -> i64 {
+    let mut conn = fixture.db.admin().await;
     let count = sqlx::query_scalar("select count(*) from storage.storage_events").fetch_one(&mut conn).await;
     conn.close().await.unwrap();
     count.unwrap()
 }
 
 /// When the storages are compared with the cluster again, in microseconds since 1970; 0 while they are.
-async fn next_comparison(world: &World) -> i64 {
-    let mut conn = world.db.admin().await;
+async fn next_comparison(fixture: &Fixture) -> i64 {
+    let mut conn = fixture.db.admin().await;
     let due =
         "select coalesce((extract(epoch from max(wake_at)) * 1000000)::bigint, 0) from storage.storages";
     let due = sqlx::query_scalar(due).fetch_one(&mut conn).await;
@@ -103,14 +103,14 @@ async fn next_comparison(world: &World) -> i64 {
 
 #[tokio::test]
 async fn changes_of_storages_are_told_once_each_to_their_tenant() {
-    let world = World::new().await;
-    let service = world.start().await;
-    specs(&world.admin(&service)).await;
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    specs(&fixture.admin(&service)).await;
     let tenant = TenantId::new();
-    let token = world.issuer.user(tenant, Role::Viewer);
-    let member = world.member(&service, tenant);
+    let token = fixture.issuer.user(tenant, Role::Viewer);
+    let member = fixture.member(&service, tenant);
     let stranger = TenantId::new();
-    let of_stranger = world.issuer.user(stranger, Role::Member);
+    let of_stranger = fixture.issuer.user(stranger, Role::Member);
     let mut reader = Reader::open(&service, &token, "?after=latest", None).await;
     let beginning = reader.position.clone();
     let mut other = Reader::open(&service, &of_stranger, "?after=latest", None).await;
@@ -135,13 +135,13 @@ async fn changes_of_storages_are_told_once_each_to_their_tenant() {
     }
 
     // what changes nothing is not written
-    let before = written(&world).await;
-    let due = next_comparison(&world).await;
+    let before = written(&fixture).await;
+    let due = next_comparison(&fixture).await;
     testkit::eventually("the storage is compared", async || {
-        (next_comparison(&world).await > due).then_some(())
+        (next_comparison(&fixture).await > due).then_some(())
     })
     .await;
-    assert_eq!(written(&world).await, before);
+    assert_eq!(written(&fixture).await, before);
 
     // cut, changed meanwhile, and resumed: from any event the rest follows
     let cut = reader.position.clone();
@@ -169,7 +169,7 @@ async fn changes_of_storages_are_told_once_each_to_their_tenant() {
     assert_eq!(again, events, "without a gap, and none twice");
 
     // another tenant has seen its own only
-    let _ = make(&world.member(&service, stranger), "theirs", "archive", 1).await;
+    let _ = make(&fixture.member(&service, stranger), "theirs", "archive", 1).await;
     for event in other.until(is_end).await {
         assert!(!event.to_string().contains(&tenant.to_string()), "{event}");
         assert!(!event.to_string().contains(made.str("id")), "{event}");
@@ -178,11 +178,11 @@ async fn changes_of_storages_are_told_once_each_to_their_tenant() {
 
 #[tokio::test]
 async fn a_stream_ends_with_the_rights_and_positions_with_age() {
-    let world = World::new().await;
-    let service = world.start().await;
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
     let tenant = TenantId::new();
-    let claims = world.issuer.claims(Some((tenant, Role::Member)), false);
-    let token = world.issuer.sign(&claims);
+    let claims = fixture.issuer.claims(Some((tenant, Role::Member)), false);
+    let token = fixture.issuer.sign(&claims);
     let mut reader = Reader::open(&service, &token, "", None).await;
     let (_, cursor) = reader.position.split_once('@').unwrap();
     let old = format!("1700000000@{cursor}");
@@ -194,10 +194,10 @@ async fn a_stream_ends_with_the_rights_and_positions_with_age() {
     }
     let client = service.client.token(&token);
     client.get(PATH).await.expect_problem(422, "invalid-field");
-    world.admin(&service).get(PATH).await.expect_problem(403, "forbidden");
+    fixture.admin(&service).get(PATH).await.expect_problem(403, "forbidden");
 
     let now = Instant::now();
-    world.issuer.revoke(Revocation {
+    fixture.issuer.revoke(Revocation {
         user_id: Some(claims.sub),
         tenant_id: Some(tenant),
         ..Revocation::default()

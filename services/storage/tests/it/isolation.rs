@@ -5,15 +5,15 @@ use ids::{StorageId, TenantId};
 use serde_json::{Value, json};
 use sqlx::Connection as _;
 
-use crate::world::{World, make, remove, specs};
+use crate::fixture::{Fixture, make, remove, specs};
 
 #[tokio::test]
 async fn a_storage_of_another_tenant_is_not_found() {
-    let world = World::new().await;
-    let service = world.start().await;
-    specs(&world.admin(&service)).await;
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    specs(&fixture.admin(&service)).await;
     let (owner, stranger) =
-        (world.member(&service, TenantId::new()), world.member(&service, TenantId::new()));
+        (fixture.member(&service, TenantId::new()), fixture.member(&service, TenantId::new()));
     let made = make(&owner, "art", "archive", 1).await;
     let credential =
         owner.post(&format!("/v1/storages/{}/credentials", made.str("id")), Value::Null).await.expect(201);
@@ -49,12 +49,12 @@ async fn a_storage_of_another_tenant_is_not_found() {
 
 #[tokio::test]
 async fn viewers_read_and_do_not_write() {
-    let world = World::new().await;
-    let service = world.start().await;
-    specs(&world.admin(&service)).await;
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    specs(&fixture.admin(&service)).await;
     let tenant = TenantId::new();
-    let member = world.member(&service, tenant);
-    let viewer = service.client.token(&world.issuer.user(tenant, Role::Viewer));
+    let member = fixture.member(&service, tenant);
+    let viewer = service.client.token(&fixture.issuer.user(tenant, Role::Viewer));
     let made = make(&member, "art", "archive", 1).await;
     let path = format!("/v1/storages/{}", made.str("id"));
     let _ = viewer.get(&path).await.expect(200);
@@ -64,7 +64,7 @@ async fn viewers_read_and_do_not_write() {
         viewer.patch(&path, "*", json!({ "name": "y" })).await,
         viewer.delete(&path).await,
         viewer.post(&format!("{path}/credentials"), Value::Null).await,
-        world.admin(&service).get(&path).await,
+        fixture.admin(&service).get(&path).await,
     ] {
         answer.expect_problem(403, "forbidden");
     }
@@ -74,11 +74,11 @@ async fn viewers_read_and_do_not_write() {
 /// The statements have no tenant predicate of their own.
 #[tokio::test]
 async fn row_level_security_hides_the_rows_of_other_tenants() {
-    let world = World::new().await;
-    let service = world.start().await;
-    specs(&world.admin(&service)).await;
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    specs(&fixture.admin(&service)).await;
     let (tenant, other) = (TenantId::new(), TenantId::new());
-    let member = world.member(&service, tenant);
+    let member = fixture.member(&service, tenant);
     let made = make(&member, "art", "archive", 1).await;
     let path = format!("/v1/storages/{}", made.str("id"));
     let _ = member.post(&format!("{path}/credentials"), Value::Null).await.expect(201);
@@ -87,7 +87,7 @@ async fn row_level_security_hides_the_rows_of_other_tenants() {
     let request = json!({ "tenant_id": tenant, "mode": "read_only" });
     let _ = peer.put(&attachment, request).await.expect(200);
 
-    let db = db::Db::connect(atelier_storage::NAME, &world.config.database).unwrap();
+    let db = db::Db::connect(atelier_storage::NAME, &fixture.config.database).unwrap();
     let counts = async |tx: &mut sqlx::PgConnection| {
         let counts: Vec<i64> = sqlx::query_scalar(
             "select count(*) from storages union all select count(*) from operations
@@ -122,8 +122,8 @@ async fn row_level_security_hides_the_rows_of_other_tenants() {
 
 #[tokio::test]
 async fn the_roles_have_no_rights_in_other_schemas() {
-    let world = World::new().await;
-    let mut admin = world.db.admin().await;
+    let fixture = Fixture::new().await;
+    let mut admin = fixture.db.admin().await;
     sqlx::raw_sql(
         "create schema stock; create table stock.secrets (x int); grant usage on schema public to public",
     )
@@ -131,7 +131,7 @@ async fn the_roles_have_no_rights_in_other_schemas() {
     .await
     .unwrap();
     for role in ["atelier_storage_app", "atelier_storage_worker", "atelier_storage_owner"] {
-        let url: url::Url = world.config.database.url.parse().unwrap();
+        let url: url::Url = fixture.config.database.url.parse().unwrap();
         let mut url = url;
         url.set_username(role).unwrap();
         url.set_password(Some("test")).unwrap();

@@ -5,7 +5,7 @@ use ids::TenantId;
 use serde_json::{Value, json};
 use testkit::Client;
 
-use crate::world::{Service, World, make, specs};
+use crate::fixture::{Fixture, Service, make, specs};
 
 /// Whether an item is in a list.
 type Has<'a> = &'a dyn Fn(&Value) -> bool;
@@ -14,7 +14,7 @@ const SORTS: [&str; 6] = ["created_at", "-created_at", "name", "-name", "size_gi
 const NAMES: [&str; 11] = ["m", "Köln", "b", "a", "B one", "m two", "KÖLN 2", "z%", "m 3", "a_b", "1\\x"];
 
 struct Studio {
-    world: World,
+    fixture: Fixture,
     service: Service,
     tenant: TenantId,
     stranger: TenantId,
@@ -23,13 +23,13 @@ struct Studio {
 impl Studio {
     /// Eleven storages of a tenant in several states, of three sizes, and two of another tenant.
     async fn new() -> Self {
-        let mut world = World::new().await;
+        let mut fixture = Fixture::new().await;
         // the states below are not those of the object store
-        world.config.reconcile.compare_seconds = 3_600;
-        world.config.limits = LimitsConfig { storages_per_tenant: 1_000, ..LimitsConfig::default() };
-        let service = world.start().await;
-        specs(&world.admin(&service)).await;
-        let studio = Self { world, service, tenant: TenantId::new(), stranger: TenantId::new() };
+        fixture.config.reconcile.compare_seconds = 3_600;
+        fixture.config.limits = LimitsConfig { storages_per_tenant: 1_000, ..LimitsConfig::default() };
+        let service = fixture.start().await;
+        specs(&fixture.admin(&service)).await;
+        let studio = Self { fixture, service, tenant: TenantId::new(), stranger: TenantId::new() };
         for (n, name) in NAMES.iter().enumerate() {
             make(&studio.member(), name, "archive", 1 + i64::try_from(n % 3).unwrap()).await;
         }
@@ -46,21 +46,21 @@ impl Studio {
     }
 
     fn member(&self) -> Client {
-        self.world.member(&self.service, self.tenant)
+        self.fixture.member(&self.service, self.tenant)
     }
 
     fn other(&self) -> Client {
-        self.world.member(&self.service, self.stranger)
+        self.fixture.member(&self.service, self.stranger)
     }
 
     /// The list as its tenant sees it, and as an administrator does.
     fn lists(&self) -> [(Client, String); 2] {
         let of_all = format!("/v1/platform-storages?tenant_id={}", self.tenant);
-        [(self.member(), "/v1/storages?".to_owned()), (self.world.admin(&self.service), of_all)]
+        [(self.member(), "/v1/storages?".to_owned()), (self.fixture.admin(&self.service), of_all)]
     }
 
     async fn execute(&self, sql: &'static str) {
-        sqlx::query(sql).execute(&mut self.world.db.admin().await).await.unwrap();
+        sqlx::query(sql).execute(&mut self.fixture.db.admin().await).await.unwrap();
     }
 }
 
@@ -201,7 +201,7 @@ async fn another_tenants_storages_are_in_no_list() {
             assert_eq!(theirs["total"]["count"], 2, "{path}");
         }
     }
-    let all = studio.world.admin(&studio.service);
+    let all = studio.fixture.admin(&studio.service);
     let all = all.get("/v1/platform-storages?include=total&sort=name&name=m").await.expect(200).body;
     assert_eq!(names(all["items"].as_array().unwrap()), ["m", "m", "m 3", "m two"]);
     assert_eq!(all["total"]["count"], 4);

@@ -7,32 +7,32 @@ use testkit::{Client, eventually};
 
 use crate::{
     buckets::{put, s3},
-    world::{Service, World, make, specs},
+    fixture::{Fixture, Service, make, specs},
 };
 
 /// A client with a token of this user, or of their API key.
 fn client(
-    world: &World,
+    fixture: &Fixture,
     service: &Service,
     tenant: TenantId,
     role: Role,
     (sub, key): (UserId, Option<ApiKeyId>),
 ) -> Client {
-    let claims = world.issuer.claims(Some((tenant, role)), false);
+    let claims = fixture.issuer.claims(Some((tenant, role)), false);
     let sid = key.map(session_of);
-    service.client.token(&world.issuer.sign(&Claims { sub, key, sid, ..claims }))
+    service.client.token(&fixture.issuer.sign(&Claims { sub, key, sid, ..claims }))
 }
 
 #[tokio::test]
 async fn an_access_key_opens_nothing_after_the_rights_of_its_maker() {
-    let world = World::new().await;
-    let service = world.start().await;
-    specs(&world.admin(&service)).await;
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    specs(&fixture.admin(&service)).await;
     let (tenant, user, key) = (TenantId::new(), UserId::new(), ApiKeyId::new());
-    let person = client(&world, &service, tenant, Role::Member, (user, None));
-    let script = client(&world, &service, tenant, Role::Member, (user, Some(key)));
+    let person = client(&fixture, &service, tenant, Role::Member, (user, None));
+    let script = client(&fixture, &service, tenant, Role::Member, (user, Some(key)));
     let owner_id = UserId::new();
-    let owner = client(&world, &service, tenant, Role::Owner, (owner_id, None));
+    let owner = client(&fixture, &service, tenant, Role::Owner, (owner_id, None));
     let bucket = make(&owner, "art", "archive", 1).await;
     let path = format!("/v1/storages/{}/credentials", bucket.str("id"));
     let create = async |member: &Client| member.post(&path, Value::Null).await.expect(201).body;
@@ -52,7 +52,7 @@ async fn an_access_key_opens_nothing_after_the_rights_of_its_maker() {
     let null = "update storage.credentials set created_by = null, created_by_key = null, rights_at = null
                 where access_key_id = $1";
     let query = sqlx::query(null).bind(tenants["access_key_id"].as_str().unwrap());
-    query.execute(&mut world.db.admin().await).await.unwrap();
+    query.execute(&mut fixture.db.admin().await).await.unwrap();
     let listed = owner.get(&path).await.expect(200).body["items"].clone();
     let makers = |listed: &Value| {
         let items = listed.as_array().unwrap().iter();
@@ -70,10 +70,10 @@ async fn an_access_key_opens_nothing_after_the_rights_of_its_maker() {
     for credential in [&by_person, &by_key, &taken, &by_owner, &tenants] {
         assert!(opens(credential).await);
     }
-    world.issuer.revoke(Revocation { session_id: Some(session_of(key)), ..Revocation::default() });
+    fixture.issuer.revoke(Revocation { session_id: Some(session_of(key)), ..Revocation::default() });
     eventually("the API key's access key is refused", async || (!opens(&by_key).await).then_some(())).await;
     assert!(opens(&by_person).await);
-    world.issuer.revoke(Revocation { user_id: Some(user), tenant_id: Some(tenant), session_id: None });
+    fixture.issuer.revoke(Revocation { user_id: Some(user), tenant_id: Some(tenant), session_id: None });
     eventually("the member's access key is refused", async || (!opens(&by_person).await).then_some(())).await;
     for credential in [&taken, &by_owner, &tenants] {
         assert!(opens(credential).await, "{credential}");
@@ -84,8 +84,11 @@ async fn an_access_key_opens_nothing_after_the_rights_of_its_maker() {
     };
     eventually("they are not listed", left).await;
     let entries = "select entry from storage.audit_entries where tenant_id = $1 and entry like '%end_storage_credential%'";
-    let entries: Vec<String> =
-        sqlx::query_scalar(entries).bind(tenant.uuid()).fetch_all(&mut world.db.admin().await).await.unwrap();
+    let entries: Vec<String> = sqlx::query_scalar(entries)
+        .bind(tenant.uuid())
+        .fetch_all(&mut fixture.db.admin().await)
+        .await
+        .unwrap();
     assert_eq!(entries.len(), 2, "{entries:?}");
     service.stop().await;
 }

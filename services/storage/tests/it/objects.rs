@@ -5,7 +5,7 @@ use ids::{StorageId, TenantId};
 use serde_json::{Value, json};
 use testkit::{Client, Response, eventually};
 
-use crate::world::{World, make};
+use crate::fixture::{Fixture, make};
 
 /// The jobs service, the only caller.
 const CALLER: &str = "jobs";
@@ -46,14 +46,14 @@ fn objects(bucket: &str, tenant: TenantId, prefix: &str) -> String {
 
 #[tokio::test]
 async fn the_bucket_for_outputs_is_ordered_once() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let (jobs, admin) = (service.client.service(CALLER), world.admin(&service));
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let (jobs, admin) = (service.client.service(CALLER), fixture.admin(&service));
     let tenant = TenantId::new();
     put_bucket(&jobs, tenant).await.expect_problem(409, "no-bucket-spec");
     create_spec(&admin, "dear", "0.1", 1).await;
     create_spec(&admin, "cheap", "0.01", 20).await;
-    let member = world.member(&service, tenant);
+    let member = fixture.member(&service, tenant);
     let answers = futures::future::join_all((0..8).map(|_| put_bucket(&jobs, tenant))).await;
     let ids: Vec<_> = answers.into_iter().map(|answer| answer.expect(200).str("id").to_owned()).collect();
     assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
@@ -68,18 +68,18 @@ async fn the_bucket_for_outputs_is_ordered_once() {
     // the name may be taken
     let other = TenantId::new();
     let own = json!({ "name": "Job-Outputs", "storage_spec": "dear", "size_gib": 1 });
-    let _ = world.member(&service, other).post("/v1/storages", own).await.expect(202);
+    let _ = fixture.member(&service, other).post("/v1/storages", own).await.expect(202);
     let id = bucket(&jobs, other).await;
-    let seen = world.member(&service, other).get(&format!("/v1/storages/{id}")).await.expect(200);
+    let seen = fixture.member(&service, other).get(&format!("/v1/storages/{id}")).await.expect(200);
     assert!(seen.str("name").starts_with("job-outputs-"), "{}", seen.text);
     service.stop().await;
 }
 
 #[tokio::test]
 async fn a_url_is_for_one_object_and_a_prefix_for_those_below() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let (jobs, admin) = (service.client.service(CALLER), world.admin(&service));
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let (jobs, admin) = (service.client.service(CALLER), fixture.admin(&service));
     create_spec(&admin, "cheap", "0.01", 1).await;
     let (tenant, stranger) = (TenantId::new(), TenantId::new());
     let id = bucket(&jobs, tenant).await;
@@ -141,9 +141,9 @@ async fn allowed(url: &str, origin: &str) -> Option<String> {
 #[tokio::test]
 async fn the_console_may_use_the_bucket_for_outputs_and_rules_of_the_tenant_stay() {
     const CONSOLE: &str = "https://console.test";
-    let world = World::new().await;
-    let service = world.start().await;
-    let (jobs, admin) = (service.client.service(CALLER), world.admin(&service));
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let (jobs, admin) = (service.client.service(CALLER), fixture.admin(&service));
     create_spec(&admin, "cheap", "0.01", 1).await;
     let tenant = TenantId::new();
     let id = bucket(&jobs, tenant).await;
@@ -152,7 +152,7 @@ async fn the_console_may_use_the_bucket_for_outputs_and_rules_of_the_tenant_stay
     assert_eq!(allowed(url, CONSOLE).await.as_deref(), Some(CONSOLE));
     assert_eq!(allowed(url, "https://other.test").await, None);
 
-    let member = world.member(&service, tenant);
+    let member = fixture.member(&service, tenant);
     let made = member.post(&format!("/v1/storages/{id}/credentials"), Value::Null).await.expect(201);
     let (s3, name) = (crate::buckets::s3(&made.body), id.parse::<StorageId>().unwrap().k8s_name());
     let own = CorsRule::builder().allowed_origins("https://studio.test").allowed_methods("PUT");

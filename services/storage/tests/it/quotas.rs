@@ -3,17 +3,17 @@
 use ids::TenantId;
 use serde_json::json;
 
-use crate::world::{World, make, remove, specs};
+use crate::fixture::{Fixture, make, remove, specs};
 
 #[tokio::test]
 async fn administrators_set_what_a_tenant_may_have() {
-    let mut world = World::new().await;
-    world.config.limits = atelier_storage::LimitsConfig { storages_per_tenant: 3, gib_per_tenant: 50 };
-    let service = world.start().await;
-    let admin = world.admin(&service);
+    let mut fixture = Fixture::new().await;
+    fixture.config.limits = atelier_storage::LimitsConfig { storages_per_tenant: 3, gib_per_tenant: 50 };
+    let service = fixture.start().await;
+    let admin = fixture.admin(&service);
     specs(&admin).await;
     let tenant = TenantId::new();
-    let member = world.member(&service, tenant);
+    let member = fixture.member(&service, tenant);
     let quota = async || member.get("/v1/storage-quota").await.expect(200).body;
     let none = json!({ "storages": 0, "gib": 0 });
     assert_eq!(quota().await, json!({ "limits": { "storages": 3, "gib": 50 }, "used": none }));
@@ -43,7 +43,7 @@ async fn administrators_set_what_a_tenant_may_have() {
     assert_eq!(list["items"], json!([changed.body]));
 
     // another tenant has what is configured, and no member sets limits
-    let stranger = world.member(&service, TenantId::new());
+    let stranger = fixture.member(&service, TenantId::new());
     let other = stranger.get("/v1/storage-quota").await.expect(200).body;
     assert_eq!(other["limits"], json!({ "storages": 3, "gib": 50 }));
     stranger.get(&path).await.expect_problem(403, "forbidden");

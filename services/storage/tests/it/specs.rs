@@ -3,13 +3,13 @@
 use ids::TenantId;
 use serde_json::json;
 
-use crate::world::{World, make, specs};
+use crate::fixture::{Fixture, make, specs};
 
 #[tokio::test]
 async fn specifications_are_created_listed_changed_and_retired() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let (admin, member) = (world.admin(&service), world.member(&service, TenantId::new()));
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let (admin, member) = (fixture.admin(&service), fixture.member(&service, TenantId::new()));
     specs(&admin).await;
     let fixed = json!({ "name": "ssd-500", "kind": "volume", "size_gib": 500, "price_per_gib_month": "0.08",
         "currency": "EUR", "storage_class": "ceph-block", "access_mode": "read_write_once" });
@@ -57,9 +57,9 @@ async fn specifications_are_created_listed_changed_and_retired() {
 
 #[tokio::test]
 async fn only_administrators_write_them() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let member = world.member(&service, TenantId::new());
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let member = fixture.member(&service, TenantId::new());
     member
         .post(
             "/v1/storage-specs",
@@ -73,9 +73,9 @@ async fn only_administrators_write_them() {
 
 #[tokio::test]
 async fn invalid_specifications_are_refused_by_field() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let admin = world.admin(&service);
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let admin = fixture.admin(&service);
     let good = json!({ "name": "x", "kind": "volume", "size_gib": 1, "price_per_gib_month": "0.1", "currency": "USD" });
     for (field, value, pointer) in [
         ("name", json!("Not A Name"), "/name"),
@@ -103,9 +103,9 @@ async fn invalid_specifications_are_refused_by_field() {
 
 #[tokio::test]
 async fn everybody_sees_what_storage_costs() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let admin = world.admin(&service);
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let admin = fixture.admin(&service);
     specs(&admin).await;
     let offers = service.client.get("/v1/storage-offers").await.expect(200);
     assert_eq!(offers.header("cache-control"), Some("public, max-age=30"));

@@ -5,7 +5,7 @@ use ids::{InstanceId, StorageId, TenantId};
 use serde_json::{Value, json};
 use testkit::{Client, Response, eventually};
 
-use crate::world::{World, make, remove, specs};
+use crate::fixture::{Fixture, make, remove, specs};
 
 /// What a caller learns from an answer.
 fn seen(response: &Response) -> (u16, Value) {
@@ -18,56 +18,56 @@ async fn log(owner: &Client) -> Vec<Value> {
 
 #[tokio::test]
 async fn a_service_acts_as_the_user_whose_request_it_is() {
-    let world = World::new().await;
-    let service = world.start().await;
-    specs(&world.admin(&service)).await;
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    specs(&fixture.admin(&service)).await;
     let tenant = TenantId::new();
     let gpu = service.client.service("gpu");
-    let claims = world.issuer.claims(Some((tenant, Role::Member)), false);
-    let as_user = gpu.on_behalf(&world.issuer.sign(&claims));
+    let claims = fixture.issuer.claims(Some((tenant, Role::Member)), false);
+    let as_user = gpu.on_behalf(&fixture.issuer.sign(&claims));
     let order = json!({ "name": "art", "storage_spec": "archive", "size_gib": 1 });
     let made = as_user.post("/v1/storages", order.clone()).await.expect(202);
     let path = format!("/v1/storages/{}", made.str("id"));
     let _ = as_user.get(&path).await.expect(200);
 
     // another tenant's is like a missing one
-    let other = gpu.on_behalf(&world.issuer.user(TenantId::new(), Role::Owner));
+    let other = gpu.on_behalf(&fixture.issuer.user(TenantId::new(), Role::Owner));
     let missing = format!("/v1/storages/{}", StorageId::new());
     assert_eq!(seen(&other.get(&path).await.expect(404)), seen(&other.get(&missing).await));
 
-    let viewer = gpu.on_behalf(&world.issuer.user(tenant, Role::Viewer));
+    let viewer = gpu.on_behalf(&fixture.issuer.user(tenant, Role::Viewer));
     viewer.post("/v1/storages", order.clone()).await.expect_problem(403, "forbidden");
     let scoped = Claims { scope: Some("instances:write".into()), ..claims.clone() };
-    let scoped = gpu.on_behalf(&world.issuer.sign(&scoped));
+    let scoped = gpu.on_behalf(&fixture.issuer.sign(&scoped));
     scoped.get(&path).await.expect_problem(403, "insufficient-scope");
-    let expired = gpu.on_behalf(&world.issuer.sign(&Claims { exp: claims.exp - 700, ..claims.clone() }));
+    let expired = gpu.on_behalf(&fixture.issuer.sign(&Claims { exp: claims.exp - 700, ..claims.clone() }));
     expired.get(&path).await.expect_problem(401, "unauthenticated");
     gpu.get(&path).await.expect_problem(401, "unauthenticated");
 
-    let owner = service.client.token(&world.issuer.user(tenant, Role::Owner));
+    let owner = service.client.token(&fixture.issuer.user(tenant, Role::Owner));
     let entries = log(&owner).await;
     assert_eq!(entries.len(), 1, "refused requests have none: {entries:?}");
     assert_eq!((&entries[0]["user_id"], &entries[0]["service"]), (&json!(claims.sub), &json!("gpu")));
     assert_eq!(entries[0]["operation"], "POST /v1/storages");
 
-    world.issuer.revoke(Revocation { user_id: Some(claims.sub), ..Revocation::default() });
+    fixture.issuer.revoke(Revocation { user_id: Some(claims.sub), ..Revocation::default() });
     eventually("the subject is refused", async || (as_user.get(&path).await.status == 401).then_some(()))
         .await;
-    remove(&world.member(&service, tenant), made.str("id")).await;
+    remove(&fixture.member(&service, tenant), made.str("id")).await;
 }
 
 #[tokio::test]
 async fn attachments_are_those_of_the_user_or_of_the_service() {
-    let world = World::new().await;
-    let service = world.start().await;
-    specs(&world.admin(&service)).await;
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    specs(&fixture.admin(&service)).await;
     let tenant = TenantId::new();
-    let member = world.member(&service, tenant);
+    let member = fixture.member(&service, tenant);
     let made = make(&member, "art", "archive", 1).await;
     let gpu = service.client.service("gpu");
-    let claims = world.issuer.claims(Some((tenant, Role::Member)), false);
-    let as_user = gpu.on_behalf(&world.issuer.sign(&claims));
-    let as_stranger = gpu.on_behalf(&world.issuer.user(TenantId::new(), Role::Owner));
+    let claims = fixture.issuer.claims(Some((tenant, Role::Member)), false);
+    let as_user = gpu.on_behalf(&fixture.issuer.sign(&claims));
+    let as_stranger = gpu.on_behalf(&fixture.issuer.user(TenantId::new(), Role::Owner));
     let attachment =
         |storage: &str| format!("/internal/v1/storages/{storage}/attachments/{}", InstanceId::new());
     let path = attachment(made.str("id"));
@@ -82,7 +82,7 @@ async fn attachments_are_those_of_the_user_or_of_the_service() {
         other.delete(&path).await.expect_problem(403, "forbidden");
     }
     let scoped = Claims { scope: Some("instances:write".into()), ..claims.clone() };
-    let scoped = gpu.on_behalf(&world.issuer.sign(&scoped));
+    let scoped = gpu.on_behalf(&fixture.issuer.sign(&scoped));
     scoped.put(&path, order.clone()).await.expect_problem(403, "insufficient-scope");
     let attached = async || {
         let shown = member.get(&format!("/v1/storages/{}", made.str("id"))).await.expect(200);
@@ -101,7 +101,7 @@ async fn attachments_are_those_of_the_user_or_of_the_service() {
     assert_eq!(attached().await, 0);
 
     // what changed something, with who did it
-    let owner = service.client.token(&world.issuer.user(tenant, Role::Owner));
+    let owner = service.client.token(&fixture.issuer.user(tenant, Role::Owner));
     let entries: Vec<_> = log(&owner)
         .await
         .iter()
@@ -122,8 +122,8 @@ async fn attachments_are_those_of_the_user_or_of_the_service() {
 
 #[tokio::test]
 async fn only_identity_ends_tenants() {
-    let world = World::new().await;
-    let service = world.start().await;
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
     let tenant = TenantId::new();
     let path = format!("/internal/v1/tenants/{tenant}");
     let order =
@@ -133,7 +133,7 @@ async fn only_identity_ends_tenants() {
         other.put(&path, order.clone()).await.expect_problem(403, "forbidden");
     }
     let identity = service.client.service("identity");
-    let subject = world.issuer.user(tenant, Role::Owner);
+    let subject = fixture.issuer.user(tenant, Role::Owner);
     identity.on_behalf(&subject).put(&path, order.clone()).await.expect_problem(403, "forbidden");
     for _ in 0..2 {
         let _ = identity.put(&path, order.clone()).await.expect(200);

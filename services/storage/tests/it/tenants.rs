@@ -7,7 +7,7 @@ use testkit::{Client, Response, eventually};
 
 use crate::{
     buckets::{put, s3},
-    world::{Service, World, make, specs, state},
+    fixture::{Fixture, Service, make, specs, state},
 };
 
 /// Has the service carry out the tenant's state, as the identity service does.
@@ -35,11 +35,11 @@ async fn credential(member: &Client, bucket: &Response) -> Response {
 
 #[tokio::test]
 async fn the_keys_of_a_suspended_tenant_open_nothing() {
-    let world = World::new().await;
-    let service = world.start().await;
-    specs(&world.admin(&service)).await;
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    specs(&fixture.admin(&service)).await;
     let (tenant, other) = (TenantId::new(), TenantId::new());
-    let (member, neighbour) = (world.member(&service, tenant), world.member(&service, other));
+    let (member, neighbour) = (fixture.member(&service, tenant), fixture.member(&service, other));
     let (bucket, theirs) =
         (make(&member, "art", "archive", 1).await, make(&neighbour, "art", "archive", 1).await);
     let (own, foreign) =
@@ -64,7 +64,7 @@ async fn the_keys_of_a_suspended_tenant_open_nothing() {
     // somebody resumes the user by hand: the reconciler suspends it again
     let resume = [("uid", tenant.k8s_name()), ("suspended", "false".to_owned())];
     let resume: Vec<_> = resume.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    assert_eq!(world.rgw("POST", "user", &resume).await.0, 200);
+    assert_eq!(fixture.rgw("POST", "user", &resume).await.0, 200);
     eventually("the user is suspended again", async || writes(&own).await.is_err().then_some(())).await;
 
     assert_eq!(put_tenant(&service, tenant, 2, "active", false).await, done());
@@ -75,11 +75,11 @@ async fn the_keys_of_a_suspended_tenant_open_nothing() {
 
 #[tokio::test]
 async fn a_deleted_tenant_keeps_its_storages_for_the_time_of_grace_only() {
-    let world = World::with_cluster().await;
-    let service = world.start().await;
-    specs(&world.admin(&service)).await;
+    let fixture = Fixture::with_cluster().await;
+    let service = fixture.start().await;
+    specs(&fixture.admin(&service)).await;
     let tenant = TenantId::new();
-    let member = world.member(&service, tenant);
+    let member = fixture.member(&service, tenant);
     let volume = make(&member, "disk", "ssd", 1).await;
     let bucket = make(&member, "art", "archive", 1).await;
     let own = credential(&member, &bucket).await.expect(201);
@@ -108,21 +108,21 @@ async fn a_deleted_tenant_keeps_its_storages_for_the_time_of_grace_only() {
         (put_tenant(&service, tenant, 2, "deleting", true).await == done()).then_some(())
     })
     .await;
-    assert_eq!(world.user_keys(tenant).await, None);
-    assert_eq!(world.buckets(tenant).await, Vec::<String>::new());
-    let volumes = world.gpu_storages().list(&Default::default()).await.unwrap();
+    assert_eq!(fixture.user_keys(tenant).await, None);
+    assert_eq!(fixture.buckets(tenant).await, Vec::<String>::new());
+    let volumes = fixture.gpu_storages().list(&Default::default()).await.unwrap();
     assert!(volumes.items.is_empty());
     service.stop().await;
 }
 
 #[tokio::test]
 async fn administrators_delete_any_tenants_storages_and_say_why() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let admin = world.admin(&service);
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let admin = fixture.admin(&service);
     specs(&admin).await;
     let tenant = TenantId::new();
-    let member = world.member(&service, tenant);
+    let member = fixture.member(&service, tenant);
     let bucket = make(&member, "art", "archive", 1).await;
     let path = format!("/v1/platform-storages/{}", bucket.str("id"));
     let listed = admin.get(&format!("/v1/platform-storages?tenant_id={tenant}")).await.expect(200);

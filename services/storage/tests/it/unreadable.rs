@@ -4,7 +4,7 @@ use ids::{StorageId, TenantId};
 use serde_json::{Value, json};
 use testkit::Client;
 
-use crate::world::{World, make, specs};
+use crate::fixture::{Fixture, make, specs};
 
 /// Names of the items and ids of the unreadable rows of all pages.
 async fn walk(client: &Client, path: &str) -> (Vec<String>, Vec<String>) {
@@ -27,11 +27,12 @@ async fn walk(client: &Client, path: &str) -> (Vec<String>, Vec<String>) {
 
 #[tokio::test]
 async fn a_row_that_cannot_be_read_hides_no_other() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let admin = world.admin(&service);
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let admin = fixture.admin(&service);
     specs(&admin).await;
-    let (member, other) = (world.member(&service, TenantId::new()), world.member(&service, TenantId::new()));
+    let (member, other) =
+        (fixture.member(&service, TenantId::new()), fixture.member(&service, TenantId::new()));
     make(&member, "first", "archive", 1).await;
     let poison = make(&member, "poison", "archive", 1).await.str("id").to_owned();
     make(&member, "last", "archive", 1).await;
@@ -39,7 +40,7 @@ async fn a_row_that_cannot_be_read_hides_no_other() {
     let all = member.get("/v1/storages").await.expect(200).body;
     assert_eq!((all["items"].as_array().unwrap().len(), &all["unreadable"]), (3, &json!([])));
 
-    let mut conn = world.db.admin().await;
+    let mut conn = fixture.db.admin().await;
     // a failure without a reason, as of the drill; a state that this release does not know
     for damage in ["state = 'failed', reason = null", "state = 'frozen'"] {
         let statement = format!(

@@ -5,15 +5,15 @@ use kube::api::DeleteParams;
 use serde_json::json;
 use testkit::eventually;
 
-use crate::world::{World, ended, kubeconfig, make, remove, specs, state};
+use crate::fixture::{Fixture, ended, kubeconfig, make, remove, specs, state};
 
 #[tokio::test]
 async fn a_volume_is_created_grown_and_deleted() {
-    let world = World::with_cluster().await;
-    let service = world.start().await;
-    specs(&world.admin(&service)).await;
+    let fixture = Fixture::with_cluster().await;
+    let service = fixture.start().await;
+    specs(&fixture.admin(&service)).await;
     let tenant = TenantId::new();
-    let member = world.member(&service, tenant);
+    let member = fixture.member(&service, tenant);
 
     let body = json!({ "name": "models", "storage_spec": "ssd", "size_gib": 20 });
     let ordered = member.post("/v1/storages", body).await.expect(202);
@@ -29,7 +29,7 @@ async fn a_volume_is_created_grown_and_deleted() {
     assert_eq!(made.body["capacity_gib"], 20);
 
     let name = id.parse::<StorageId>().unwrap().k8s_name();
-    let resource = world.gpu_storages().get(&name).await.unwrap();
+    let resource = fixture.gpu_storages().get(&name).await.unwrap();
     assert_eq!((resource.spec.tenant_id, resource.spec.size_gib), (tenant.k8s_name(), 20));
 
     let etag = made.header("etag").unwrap();
@@ -45,17 +45,17 @@ async fn a_volume_is_created_grown_and_deleted() {
     }
 
     remove(&member, id).await;
-    assert!(world.gpu_storages().get_opt(&name).await.unwrap().is_none());
+    assert!(fixture.gpu_storages().get_opt(&name).await.unwrap().is_none());
     assert_eq!(member.get("/v1/storages").await.expect(200).body["items"], json!([]));
 }
 
 #[tokio::test]
 async fn a_volume_in_use_is_not_deleted() {
-    let world = World::with_cluster().await;
-    let service = world.start().await;
-    specs(&world.admin(&service)).await;
+    let fixture = Fixture::with_cluster().await;
+    let service = fixture.start().await;
+    specs(&fixture.admin(&service)).await;
     let tenant = TenantId::new();
-    let member = world.member(&service, tenant);
+    let member = fixture.member(&service, tenant);
     let made = make(&member, "models", "ssd", 5).await;
     let id = made.str("id");
     let peer = service.client.service("gpu");
@@ -86,17 +86,17 @@ async fn a_volume_in_use_is_not_deleted() {
 
 #[tokio::test]
 async fn a_volume_deleted_by_hand_is_reported_and_not_replaced() {
-    let world = World::with_cluster().await;
-    let service = world.start().await;
-    specs(&world.admin(&service)).await;
-    let member = world.member(&service, TenantId::new());
+    let fixture = Fixture::with_cluster().await;
+    let service = fixture.start().await;
+    specs(&fixture.admin(&service)).await;
+    let member = fixture.member(&service, TenantId::new());
     let made = make(&member, "models", "ssd", 5).await;
     let name = made.str("id").parse::<StorageId>().unwrap().k8s_name();
-    world.gpu_storages().delete(&name, &DeleteParams::default()).await.unwrap();
+    fixture.gpu_storages().delete(&name, &DeleteParams::default()).await.unwrap();
     let lost = state(&member, made.str("id"), "failed").await;
     assert_eq!(lost.str("reason"), "volume_lost");
     eventually("the resource is gone", async || {
-        world.gpu_storages().get_opt(&name).await.unwrap().is_none().then_some(())
+        fixture.gpu_storages().get_opt(&name).await.unwrap().is_none().then_some(())
     })
     .await;
     remove(&member, made.str("id")).await;
@@ -104,14 +104,14 @@ async fn a_volume_deleted_by_hand_is_reported_and_not_replaced() {
 
 #[tokio::test]
 async fn an_unavailable_cluster_is_reported_and_retried() {
-    let mut world = World::with_cluster().await;
-    let real = world.config.clusters["uk-1"].kubeconfig.clone().unwrap();
+    let mut fixture = Fixture::with_cluster().await;
+    let real = fixture.config.clusters["uk-1"].kubeconfig.clone().unwrap();
     let elsewhere = tempfile::tempdir().unwrap();
     let moving = elsewhere.path().join("kubeconfig");
-    world.config.clusters = [("uk-1".to_owned(), kubeconfig(&moving))].into();
-    let service = world.start().await;
-    specs(&world.admin(&service)).await;
-    let member = world.member(&service, TenantId::new());
+    fixture.config.clusters = [("uk-1".to_owned(), kubeconfig(&moving))].into();
+    let service = fixture.start().await;
+    specs(&fixture.admin(&service)).await;
+    let member = fixture.member(&service, TenantId::new());
     let body = json!({ "name": "models", "storage_spec": "ssd", "size_gib": 5 });
     let ordered = member.post("/v1/storages", body).await.expect(202);
     let path = format!("/v1/storages/{}", ordered.str("id"));
@@ -125,10 +125,10 @@ async fn an_unavailable_cluster_is_reported_and_retried() {
 
 #[tokio::test]
 async fn a_failed_volume_has_a_reason_and_recovers() {
-    let world = World::with_cluster().await;
-    let service = world.start().await;
-    specs(&world.admin(&service)).await;
-    let member = world.member(&service, TenantId::new());
+    let fixture = Fixture::with_cluster().await;
+    let service = fixture.start().await;
+    specs(&fixture.admin(&service)).await;
+    let member = fixture.member(&service, TenantId::new());
     let made = make(&member, "models", "ssd", 5).await;
     let name = made.str("id").parse::<StorageId>().unwrap().k8s_name();
     let condition = json!({ "type": "Bound", "status": "False", "reason": "Failed",
@@ -138,7 +138,11 @@ async fn a_failed_volume_has_a_reason_and_recovers() {
     {
         let status =
             kube::api::Patch::Merge(json!({ "status": { "phase": phase, "conditions": conditions } }));
-        world.gpu_storages().patch_status(&name, &kube::api::PatchParams::default(), &status).await.unwrap();
+        fixture
+            .gpu_storages()
+            .patch_status(&name, &kube::api::PatchParams::default(), &status)
+            .await
+            .unwrap();
         let seen = state(&member, made.str("id"), wanted).await;
         if wanted == "failed" {
             assert_eq!(
@@ -156,7 +160,7 @@ async fn a_failed_volume_has_a_reason_and_recovers() {
 /// A second cluster takes connections and never answers.
 #[tokio::test]
 async fn a_silent_cluster_does_not_hold_up_the_volumes_of_another() {
-    let mut world = World::with_cluster().await;
+    let mut fixture = Fixture::with_cluster().await;
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("kubeconfig");
@@ -166,17 +170,17 @@ async fn a_silent_cluster_does_not_hold_up_the_volumes_of_another() {
         "contexts": [{ "name": "a", "context": { "cluster": "a", "user": "a" } }], "current-context": "a",
     });
     std::fs::write(&file, config.to_string()).unwrap();
-    world.config.clusters.insert("us-1".to_owned(), kubeconfig(&file));
-    let service = world.start().await;
-    specs(&world.admin(&service)).await;
-    let member = world.member(&service, TenantId::new());
+    fixture.config.clusters.insert("us-1".to_owned(), kubeconfig(&file));
+    let service = fixture.start().await;
+    specs(&fixture.admin(&service)).await;
+    let member = fixture.member(&service, TenantId::new());
     let order = async |name: String, datacenter: &str| {
         let body = json!({ "name": name, "storage_spec": "ssd", "size_gib": 5, "datacenter": datacenter });
         member.post("/v1/storages", body).await.expect(202)
     };
     // more than are reconciled at a time
     let mut waiting = Vec::new();
-    for n in 0..world.config.reconcile.concurrency + 4 {
+    for n in 0..fixture.config.reconcile.concurrency + 4 {
         waiting.push(order(format!("silent-{n}"), "us-1").await);
     }
     let begun = std::time::Instant::now();

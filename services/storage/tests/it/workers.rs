@@ -5,14 +5,14 @@ use ids::TenantId;
 use serde_json::json;
 use testkit::eventually;
 
-use crate::world::{World, make, remove, specs};
+use crate::fixture::{Fixture, make, remove, specs};
 
 #[tokio::test]
 async fn the_service_survives_a_panic_of_each_worker() {
-    let world = World::with_cluster().await;
-    let service = world.start().await;
-    specs(&world.admin(&service)).await;
-    let member = world.member(&service, TenantId::new());
+    let fixture = Fixture::with_cluster().await;
+    let service = fixture.start().await;
+    specs(&fixture.admin(&service)).await;
+    let member = fixture.member(&service, TenantId::new());
     make(&member, "before", "archive", 1).await;
     let workers = &service.process.workers;
     let names = workers.names();
@@ -50,13 +50,13 @@ async fn the_service_survives_a_panic_of_each_worker() {
 
 #[tokio::test]
 async fn a_storage_that_always_fails_does_not_stop_others() {
-    let world = World::new().await;
-    let service = world.start().await;
-    specs(&world.admin(&service)).await;
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    specs(&fixture.admin(&service)).await;
     let (poisoned, member) =
-        (world.member(&service, TenantId::new()), world.member(&service, TenantId::new()));
+        (fixture.member(&service, TenantId::new()), fixture.member(&service, TenantId::new()));
     make(&poisoned, "poison", "archive", 1).await;
-    let mut admin = world.db.admin().await;
+    let mut admin = fixture.db.admin().await;
     // a failure without a reason cannot be read
     let poison = "update storage.storages set state = 'failed', reason = null, wake_at = now()";
     sqlx::query(poison).execute(&mut admin).await.unwrap();
@@ -80,16 +80,16 @@ async fn a_storage_that_always_fails_does_not_stop_others() {
 
 #[tokio::test]
 async fn old_operations_are_deleted_and_others_stay() {
-    let world = World::new().await;
-    let mut admin = world.db.admin().await;
+    let fixture = Fixture::new().await;
+    let mut admin = fixture.db.admin().await;
     let old = "insert into storage.operations (id, tenant_id, target, kind, state, finished_at)
                select gen_random_uuid(), gen_random_uuid(), 'stor_x', 'create_storage', 'succeeded', finished_at
                from (values (now() - interval '91 days'), (now() - interval '89 days'), (null)) v (finished_at)";
     sqlx::query(old).execute(&mut admin).await.unwrap();
-    let service = world.start().await;
+    let service = fixture.start().await;
     let left = async || {
         let left = "select count(*) from storage.operations";
-        sqlx::query_scalar::<_, i64>(left).fetch_one(&mut world.db.admin().await).await.unwrap()
+        sqlx::query_scalar::<_, i64>(left).fetch_one(&mut fixture.db.admin().await).await.unwrap()
     };
     eventually("the old one is gone", async || (left().await == 2).then_some(())).await;
     service.stop().await;
@@ -98,14 +98,14 @@ async fn old_operations_are_deleted_and_others_stay() {
 
 #[tokio::test]
 async fn old_entries_of_the_audit_log_are_deleted_and_the_chain_still_verifies() {
-    let mut world = World::new().await;
-    world.config.audit.days = 30.try_into().unwrap();
-    let service = world.start().await;
-    let admin = world.admin(&service);
+    let mut fixture = Fixture::new().await;
+    fixture.config.audit.days = 30.try_into().unwrap();
+    let service = fixture.start().await;
+    let admin = fixture.admin(&service);
     specs(&admin).await;
     let tenant = TenantId::new();
-    let member = world.member(&service, tenant);
-    let owner = service.client.token(&world.issuer.user(tenant, Role::Owner));
+    let member = fixture.member(&service, tenant);
+    let owner = service.client.token(&fixture.issuer.user(tenant, Role::Owner));
     for n in 0..4 {
         let order = json!({ "name": format!("art-{n}"), "storage_spec": "archive", "size_gib": 1 });
         let _ = member.post("/v1/storages", order).await.expect(202);
@@ -117,7 +117,7 @@ async fn old_entries_of_the_audit_log_are_deleted_and_the_chain_still_verifies()
     };
     assert_eq!(numbers().await, [4, 3, 2, 1]);
     // the first is 31 days old, the second 29
-    let mut conn = world.db.admin().await;
+    let mut conn = fixture.db.admin().await;
     sqlx::raw_sql(
         "alter table storage.audit_entries disable trigger all;
          update storage.audit_entries set at = at - interval '31 days'
@@ -150,11 +150,11 @@ async fn old_entries_of_the_audit_log_are_deleted_and_the_chain_still_verifies()
 
 #[tokio::test]
 async fn a_changed_entry_of_the_audit_log_is_noticed() {
-    let world = World::new().await;
-    let service = world.start().await;
-    let admin = world.admin(&service);
+    let fixture = Fixture::new().await;
+    let service = fixture.start().await;
+    let admin = fixture.admin(&service);
     specs(&admin).await;
-    let member = world.member(&service, TenantId::new());
+    let member = fixture.member(&service, TenantId::new());
     for n in 0..3 {
         let order = json!({ "name": format!("art-{n}"), "storage_spec": "archive", "size_gib": 1 });
         let _ = member.post("/v1/storages", order).await.expect(202);
@@ -171,7 +171,7 @@ async fn a_changed_entry_of_the_audit_log_is_noticed() {
         .await;
     };
     broken(0).await;
-    let mut conn = world.db.admin().await;
+    let mut conn = fixture.db.admin().await;
     sqlx::raw_sql(
         "alter table storage.audit_entries disable trigger all;
          update storage.audit_entries set entry = replace(entry, '202', '200')

@@ -29,7 +29,7 @@ impl Bench {
             Self::JobsCore => "--gpus 80 --queued 500 --rounds 20",
             Self::JobsReplay => "--requests 300",
             Self::JobsFairness => "--windows 1 --bursts 2 --flood 2000",
-            Self::JobsEta => "--worlds 1 --jobs 100 --draws 4",
+            Self::JobsEta => "--pools 1 --jobs 100 --draws 4",
             Self::JobsDispatch => "--jobs 10 --queued 200 --workers 2",
             Self::JobsEnqueue => "--seconds 0.2 --clients 4 --messages 200",
             Self::JobsIntake => "--messages 10 --flood 200 --most 400 --turns 1",

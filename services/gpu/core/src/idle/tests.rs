@@ -124,7 +124,7 @@ fn only_a_gateway_that_reports_makes_connections_known() {
     );
 }
 
-/// What happens in a simulated world from a step on, for some steps.
+/// What happens in a simulation from a step on, for some steps.
 #[derive(Debug, Clone, Copy)]
 enum Happening {
     /// CPU or GPU are used.
@@ -160,7 +160,7 @@ struct Simulated {
 }
 
 fn simulate(happenings: &[(usize, usize, Happening)]) -> Simulated {
-    let mut world = Simulated::default();
+    let mut simulated = Simulated::default();
     let (mut progress, mut due) = (Progress::default(), 0);
     let mut reporters = vec![Reporter { is_gateway: true, reported_at: at(0), has_ended: false }];
     let (mut connected, mut reported) = (None, None);
@@ -171,14 +171,14 @@ fn simulate(happenings: &[(usize, usize, Happening)]) -> Simulated {
         };
         let busy = is(|what| matches!(what, Happening::Busy));
         if !is(|what| matches!(what, Happening::NotSampled)) {
-            world.samples.push(load(now, if busy { 50.0 } else { 0.0 }));
+            simulated.samples.push(load(now, if busy { 50.0 } else { 0.0 }));
             if busy {
-                world.used.push(now);
+                simulated.used.push(now);
             }
         }
         if is(|what| matches!(what, Happening::Connected)) {
             connected = Some(at(now));
-            world.used.push(now);
+            simulated.used.push(now);
         }
         if happenings.iter().any(|(first, _, what)| matches!(what, Happening::Killed) && *first == n) {
             connected = reported;
@@ -191,25 +191,25 @@ fn simulate(happenings: &[(usize, usize, Happening)]) -> Simulated {
             continue;
         }
         let known = Connections::reported(reported, &reporters, config(), at(now));
-        let terms = terms(world.announced.map(|(_, announced)| announced));
+        let terms = terms(simulated.announced.map(|(_, announced)| announced));
         let begin = Begin::of(at(0), at(0), &known);
-        let evaluation = evaluate(&terms, progress, &world.samples, begin, &known, config(), at(now));
+        let evaluation = evaluate(&terms, progress, &simulated.samples, begin, &known, config(), at(now));
         assert!(evaluation.next >= SignedDuration::from_secs(STEP) && evaluation.next <= MAX_WAIT);
         (progress, due) = (evaluation.progress, now + evaluation.next.as_secs());
         match evaluation.decision {
             Decision::Keep => {}
             Decision::Announce(data) => {
                 let announced = Announced { idle_since: data.idle_since, stop_at: data.stop_at };
-                world.announced = Some((now, announced));
+                simulated.announced = Some((now, announced));
             }
-            Decision::Withdraw(_) => world.announced = None,
+            Decision::Withdraw(_) => simulated.announced = None,
             Decision::Stop => {
-                world.stopped = Some(now);
+                simulated.stopped = Some(now);
                 break;
             }
         }
     }
-    world
+    simulated
 }
 
 proptest! {
@@ -219,15 +219,15 @@ proptest! {
     fn an_instance_is_stopped_only_if_it_was_seen_idle_and_announced(
         happenings in prop::collection::vec(happening(), 0..6),
     ) {
-        let world = simulate(&happenings);
-        let Some(stopped) = world.stopped else { return Ok(()) };
-        let (announced_at, Announced { idle_since, stop_at }) = world.announced.unwrap();
+        let simulated = simulate(&happenings);
+        let Some(stopped) = simulated.stopped else { return Ok(()) };
+        let (announced_at, Announced { idle_since, stop_at }) = simulated.announced.unwrap();
         prop_assert!(stopped - announced_at >= 600, "announced at {announced_at}, stopped at {stopped}");
         prop_assert!(at(announced_at + 600) <= stop_at && stop_at <= at(stopped));
-        let used = world.used.iter().filter(|used| (idle_since..=stop_at).contains(&at(**used)) && at(**used) > idle_since);
+        let used = simulated.used.iter().filter(|used| (idle_since..=stop_at).contains(&at(**used)) && at(**used) > idle_since);
         prop_assert_eq!(used.count(), 0, "used while it counted as idle");
         // what was not observed does not count
-        let observed = world.samples.iter().filter(|load| load.start >= idle_since).count();
+        let observed = simulated.samples.iter().filter(|load| load.start >= idle_since).count();
         prop_assert!(i64::try_from(observed).unwrap() * STEP >= AFTER, "{} samples", observed);
     }
 
@@ -235,7 +235,7 @@ proptest! {
     fn an_instance_that_stays_idle_is_stopped_soon(
         happenings in prop::collection::vec(happening(), 0..3),
     ) {
-        let world = simulate(&happenings);
+        let simulated = simulate(&happenings);
         // a killed gateway is not heard of for as long as it may be alive
         let last = |(first, steps, what): &(usize, usize, Happening)| match what {
             Happening::Killed => first + 60,
@@ -244,7 +244,7 @@ proptest! {
         let last = i64::try_from(happenings.iter().map(last).max().unwrap_or_default()).unwrap() * STEP;
         let latest = last + AFTER + 2 * 600 + 60;
         if latest < i64::try_from(STEPS).unwrap() * STEP {
-            prop_assert!(world.stopped.is_some_and(|stopped| stopped <= latest), "{world:?} by {latest}");
+            prop_assert!(simulated.stopped.is_some_and(|stopped| stopped <= latest), "{simulated:?} by {latest}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-impl World {
+impl Model {
     pub(super) fn change(&mut self, u: usize, change: impl FnOnce(&mut Unit)) {
         let old = self.units[u].clone();
         change(&mut self.units[u]);

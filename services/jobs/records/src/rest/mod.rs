@@ -140,24 +140,25 @@ pub async fn decide(parts: Parts, stop: CancellationToken) -> anyhow::Result<()>
 async fn run(parts: &Parts) -> anyhow::Result<()> {
     let replica = uuid::Uuid::new_v4();
     let silent = parts.silent;
-    let mut bell = parts.db.listen(CHANNEL).await?;
+    let mut notifications = parts.db.listen(CHANNEL).await?;
     loop {
         sleep(LINGER).await;
         if look(parts, silent).await?.is_busy {
             continue;
         }
         // notifications from before the announcement
-        while let Some(rung) = bell.recv().now_or_never() {
-            rung?;
+        while let Some(received) = notifications.recv().now_or_never() {
+            received?;
         }
         announce(parts, replica).await?;
         let outlook = look(parts, silent).await?;
         // the tasks poll once more: changes from now on send a notification
-        let is_quiet = outlook.is_alone && !outlook.is_busy && timeout(LINGER, bell.recv()).await.is_err();
+        let is_quiet =
+            outlook.is_alone && !outlook.is_busy && timeout(LINGER, notifications.recv()).await.is_err();
         if is_quiet {
             parts.rest.is_on.send_replace(true);
             tracing::debug!("nothing is in progress");
-            let woken = rest(parts, replica, silent, &mut bell).await;
+            let woken = rest(parts, replica, silent, &mut notifications).await;
             parts.rest.is_on.send_replace(false);
             woken?;
         }
@@ -172,7 +173,7 @@ async fn rest(
     parts: &Parts,
     replica: uuid::Uuid,
     silent: Duration,
-    bell: &mut db::Notifications,
+    notifications: &mut db::Notifications,
 ) -> anyhow::Result<()> {
     let mut announced = Instant::now();
     loop {
@@ -182,8 +183,8 @@ async fn rest(
         }
         let due_in = outlook.due_in.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         let pause = due_in.map_or(CHECK, |due_in| due_in.clamp(SHORTEST, CHECK));
-        if let Ok(rung) = timeout(pause, bell.recv()).await {
-            rung?;
+        if let Ok(received) = timeout(pause, notifications.recv()).await {
+            received?;
             return Ok(());
         }
         if announced.elapsed() >= ANNOUNCED / 3 {

@@ -2,7 +2,7 @@
 
 use atelier_schedule::{Decision, Estimate, Event, Job, Level, Millis, Share, Simulation, Step, TenantId};
 
-use crate::world::{MINUTE, SECOND, START, job, long, model, pool, share, submit};
+use crate::builders::{MINUTE, SECOND, START, job, long, model, pool, share, submit};
 
 fn median(job: &Job) -> Millis {
     job.shape.run.p50
@@ -14,27 +14,27 @@ fn starts(steps: &[Step], id: u128) -> bool {
 
 #[test]
 fn a_gang_is_not_starved_by_jobs_that_keep_coming() {
-    let mut world = Simulation::new(pool(4), START, median);
+    let mut simulation = Simulation::new(pool(4), START, median);
     let mut ids = 0;
     let mut found = None;
     for second in 0..900 {
         let now = START + second * SECOND;
-        world.now = now;
+        simulation.now = now;
         // more than four workers finish
         for tenant in [2, 3] {
             ids += 1;
-            world.apply(Event::Submitted(job(ids, tenant, |job, shape| {
+            simulation.apply(Event::Submitted(job(ids, tenant, |job, shape| {
                 job.submitted = now;
                 shape.run = Estimate::exactly((1 + (ids as u64 * 7) % 12) * SECOND);
             })));
         }
         if second == 30 {
-            world.apply(Event::Submitted(job(1_000_000, 1, |job, shape| {
+            simulation.apply(Event::Submitted(job(1_000_000, 1, |job, shape| {
                 job.submitted = now;
                 shape.gang = 4;
             })));
         }
-        if starts(&world.step(now), 1_000_000) {
+        if starts(&simulation.step(now), 1_000_000) {
             found = Some(second);
             break;
         }
@@ -45,25 +45,25 @@ fn a_gang_is_not_starved_by_jobs_that_keep_coming() {
 
 #[test]
 fn a_rare_model_is_not_starved_by_popular_ones() {
-    let mut world = Simulation::new(pool(2), START, median);
+    let mut simulation = Simulation::new(pool(2), START, median);
     let mut found = None;
     for second in 0..4_000u64 {
         let now = START + second * SECOND;
-        world.now = now;
+        simulation.now = now;
         // twice what two workers finish
         if second % 3 == 0 {
-            world.apply(Event::Submitted(job(u128::from(second) + 1, 1, |job, shape| {
+            simulation.apply(Event::Submitted(job(u128::from(second) + 1, 1, |job, shape| {
                 job.submitted = now;
                 model(shape, 1 + u128::from(second / 3 % 3), 20 * SECOND);
             })));
         }
         if second == 300 {
-            world.apply(Event::Submitted(job(1_000_000, 1, |job, shape| {
+            simulation.apply(Event::Submitted(job(1_000_000, 1, |job, shape| {
                 job.submitted = now;
                 model(shape, 9, 20 * SECOND);
             })));
         }
-        if starts(&world.step(now), 1_000_000) {
+        if starts(&simulation.step(now), 1_000_000) {
             found = Some(second);
             break;
         }
@@ -84,13 +84,13 @@ fn parts(shares: [Share; 4], seconds: [u64; 4]) -> [u64; 4] {
             job(id, id % 4, |_, shape| shape.run = Estimate::exactly(seconds[(id % 4) as usize] * SECOND)),
         );
     }
-    let mut world = Simulation::new(pool, START, median);
+    let mut simulation = Simulation::new(pool, START, median);
     let (mut used, mut now) = ([0; 4], START);
     while now < START + 20 * MINUTE {
-        world.step(now);
-        let next = world.next().unwrap().max(now + 1);
+        simulation.step(now);
+        let next = simulation.next().unwrap().max(now + 1);
         for (tenant, used) in used.iter_mut().enumerate() {
-            *used += u64::from(world.pool.held_by(TenantId(tenant as u128))) * (next - now);
+            *used += u64::from(simulation.pool.held_by(TenantId(tenant as u128))) * (next - now);
         }
         now = next;
     }
@@ -125,26 +125,26 @@ fn a_tenant_gets_no_credit_for_a_pause() {
     for id in 0..4_000 {
         submit(&mut pool, job(id, 1, |_, _| {}));
     }
-    let mut world = Simulation::new(pool, START, median);
+    let mut simulation = Simulation::new(pool, START, median);
     let mut now = START;
     let mut arrived = false;
     while now < START + 40 * MINUTE {
         if !arrived && now >= START + 30 * MINUTE {
             arrived = true;
             for id in 10_000..12_000 {
-                world.now = now;
-                world.apply(Event::Submitted(job(id, 2, |job, _| job.submitted = now)));
+                simulation.now = now;
+                simulation.apply(Event::Submitted(job(id, 2, |job, _| job.submitted = now)));
             }
         }
-        world.step(now);
+        simulation.step(now);
         assert!(
-            world.pool.held_by(TenantId(2)) <= 7,
+            simulation.pool.held_by(TenantId(2)) <= 7,
             "the newcomer holds {}",
-            world.pool.held_by(TenantId(2))
+            simulation.pool.held_by(TenantId(2))
         );
-        now = world.next().unwrap().max(now + 1);
+        now = simulation.next().unwrap().max(now + 1);
     }
-    assert!(world.pool.held_by(TenantId(2)) >= 4);
+    assert!(simulation.pool.held_by(TenantId(2)) >= 4);
 }
 
 #[test]
@@ -158,11 +158,11 @@ fn urgent_jobs_do_not_make_ordinary_ones_starve() {
         submit(&mut pool, job(id, 2, |_, _| {}));
     }
     submit(&mut pool, long(300, 2));
-    let mut world = Simulation::new(pool, START, median);
+    let mut simulation = Simulation::new(pool, START, median);
     let mut now = START;
     while now < START + 2 * MINUTE {
-        world.step(now);
-        assert!(world.pool.held_by(TenantId(2)) >= 1);
-        now = world.next().unwrap().max(now + 1);
+        simulation.step(now);
+        assert!(simulation.pool.held_by(TenantId(2)) >= 1);
+        now = simulation.next().unwrap().max(now + 1);
     }
 }

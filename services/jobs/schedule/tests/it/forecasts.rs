@@ -6,7 +6,7 @@ use atelier_schedule::{
     Arrivals, Decision, Estimate, Event, Job, JobId, Millis, Pool, Quantiles, Simulation, Step,
 };
 
-use crate::world::{HOUR, MINUTE, SECOND, START, job, model, pool, submit};
+use crate::builders::{HOUR, MINUTE, SECOND, START, job, model, pool, submit};
 
 fn median(job: &Job) -> Millis {
     job.shape.run.p50
@@ -27,12 +27,12 @@ fn a_forecast_without_chance_comes_true() {
     pool.round(START);
     let forecast = pool.forecast(START, HOUR, 4, 1, &Arrivals::default());
     assert_eq!(forecast.jobs.len(), 57);
-    let mut world = Simulation::new(pool, START, median);
+    let mut simulation = Simulation::new(pool, START, median);
     let mut now = START;
     let mut position = 0;
-    while let Some(next) = world.next() {
+    while let Some(next) = simulation.next() {
         now = next.max(now + 1);
-        for step in world.step(now) {
+        for step in simulation.step(now) {
             if let Step::Decided(Decision::Start { job, .. }) = step {
                 position += 1;
                 let outlook = forecast.jobs[&job];
@@ -90,23 +90,23 @@ fn a_forecast_of_regular_arrivals_comes_true() {
         .flat_map(|minute| [31, 7].map(|second| arrival(1_000 - minute, second + 60 * minute as i64)))
         .collect();
     future.sort_by_key(|job| std::cmp::Reverse(job.submitted));
-    let mut world = Simulation::new(pool, START, median);
+    let mut simulation = Simulation::new(pool, START, median);
     let mut starts = BTreeMap::new();
     let mut now = START;
     while starts.len() < 39 {
         while let Some(job) = future.pop_if(|job| job.submitted <= now) {
             let id = JobId(1_000 + u128::from(now));
-            world.now = now;
-            assert!(world.apply(Event::Submitted(Job { id, ..job })));
+            simulation.now = now;
+            assert!(simulation.apply(Event::Submitted(Job { id, ..job })));
         }
-        for step in world.step(now) {
+        for step in simulation.step(now) {
             if let Step::Decided(Decision::Start { job, .. }) = step
                 && job.0 < 1_000
             {
                 starts.insert(job, now);
             }
         }
-        let next = world.next().into_iter().chain(future.last().map(|job| job.submitted)).min();
+        let next = simulation.next().into_iter().chain(future.last().map(|job| job.submitted)).min();
         now = next.unwrap().max(now + 1);
     }
     for (id, began) in &starts {

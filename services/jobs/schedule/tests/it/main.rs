@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a failure is the point of a test")]
 
+mod builders;
 mod courses;
 mod forecasts;
 mod invariants;
@@ -9,4 +10,3 @@ mod properties;
 mod rules;
 mod takeovers;
 mod units;
-mod world;

@@ -10,7 +10,7 @@ use proptest::{collection::vec, prelude::*};
 
 use crate::{
     invariants::check,
-    world::{OTHER, SECOND, SPEC, START, job, model, pool, share},
+    simulation::{OTHER, SECOND, SPEC, START, job, model, pool, share},
 };
 
 #[derive(Debug, Clone)]
@@ -109,7 +109,7 @@ fn duration(job: &Job) -> Millis {
 
 /// Random commands on a pool, with all that is checked after each of them.
 struct Run {
-    world: Simulation<fn(&Job) -> Millis>,
+    simulation: Simulation<fn(&Job) -> Millis>,
     jobs: u128,
     workers: u128,
     decisions: Vec<Decision>,
@@ -120,22 +120,22 @@ impl Run {
         let mut pool = pool(4);
         let spec = Spec { lent_limit: 4, ..Spec::default() };
         pool.apply(Event::SpecSet(SPEC, spec), START).unwrap();
-        let world = Simulation::new(pool, START, duration as fn(&Job) -> Millis);
-        Self { world, jobs: 0, workers: 100, decisions: Vec::new() }
+        let simulation = Simulation::new(pool, START, duration as fn(&Job) -> Millis);
+        Self { simulation, jobs: 0, workers: 100, decisions: Vec::new() }
     }
 
     fn worker(&self, which: usize) -> Option<WorkerId> {
-        let workers = self.world.pool.snapshot().workers;
+        let workers = self.simulation.pool.snapshot().workers;
         (!workers.is_empty()).then(|| workers[which % workers.len()].id)
     }
 
     fn job(&self, which: usize) -> Option<JobId> {
-        let jobs = self.world.pool.snapshot().jobs;
+        let jobs = self.simulation.pool.snapshot().jobs;
         (!jobs.is_empty()).then(|| jobs[which % jobs.len()].job.id)
     }
 
     fn execute(&mut self, command: &Command) {
-        let now = self.world.now;
+        let now = self.simulation.now;
         let event = match command {
             Command::Pass(time) => return self.pass(now + time),
             Command::Submit(ask) => {
@@ -158,16 +158,16 @@ impl Run {
                 Some(Event::TenantHeld(TenantId(*tenant), is_held.then_some(Hold::TenantSuspended)))
             }
             Command::Recall(which) => self.worker(*which).map(|id| {
-                self.world.apply(Event::WorkerRecalled(id, now + 15 * SECOND));
-                if let Some(job) = self.world.pool.worker(id).and_then(|worker| worker.current) {
-                    self.world.apply(Event::Ended(job, Ending::Recalled));
+                self.simulation.apply(Event::WorkerRecalled(id, now + 15 * SECOND));
+                if let Some(job) = self.simulation.pool.worker(id).and_then(|worker| worker.current) {
+                    self.simulation.apply(Event::Ended(job, Ending::Recalled));
                 }
                 Event::WorkerRemoved(id)
             }),
             Command::Share { tenant, weight, guarantee, urgent } => {
                 let share = Share { weight: *weight, guarantee: *guarantee, limit: 5, urgent: *urgent };
                 // a limit below the current usage is the subject of another test
-                (self.world.pool.held_by(TenantId(*tenant)) <= 5)
+                (self.simulation.pool.held_by(TenantId(*tenant)) <= 5)
                     .then_some(Event::ShareSet(TenantId(*tenant), share))
             }
             Command::Stock { idle, hold_back } => {
@@ -176,13 +176,13 @@ impl Run {
                 Some(Event::SpecSet(SPEC, spec))
             }
             Command::WantBack(units) => {
-                let workers = self.world.pool.snapshot().workers.into_iter();
+                let workers = self.simulation.pool.snapshot().workers.into_iter();
                 let lent = workers.filter(|worker| worker.tenure == Tenure::Lent).map(|worker| worker.id);
                 Some(Event::UnitsWanted(vec![WantedBack { units: *units, workers: lent.collect() }]))
             }
             Command::Checkpoint(which) => self.job(*which).map(Event::Checkpointed),
             Command::Reprioritize(which, priority) => self.job(*which).map(|id| {
-                let job = self.world.pool.job(id).unwrap().job.clone();
+                let job = self.simulation.pool.job(id).unwrap().job.clone();
                 Event::Changed(Job { priority: *priority, ..job })
             }),
             Command::Retry(which) => {
@@ -191,36 +191,36 @@ impl Run {
             }
         };
         if let Some(event) = event {
-            self.world.apply(event);
+            self.simulation.apply(event);
         }
         self.step(now);
     }
 
     /// Advances the time and processes the events in it.
     fn pass(&mut self, until: Millis) {
-        while let Some(next) = self.world.next()
+        while let Some(next) = self.simulation.next()
             && next <= until
         {
-            self.step(next.max(self.world.now + 1).min(until));
-            if self.world.now == until {
+            self.step(next.max(self.simulation.now + 1).min(until));
+            if self.simulation.now == until {
                 return;
             }
         }
-        self.step(until.max(self.world.now));
+        self.step(until.max(self.simulation.now));
     }
 
     fn step(&mut self, now: Millis) {
         // the same round by a pool that was built from rows
-        let mut kept = self.world.pool.clone();
-        let mut rebuilt = Pool::restore(self.world.pool.snapshot());
+        let mut kept = self.simulation.pool.clone();
+        let mut rebuilt = Pool::restore(self.simulation.pool.snapshot());
         assert_eq!(kept.round(now), rebuilt.round(now), "the rebuilt pool decides otherwise");
         assert_eq!(kept, rebuilt);
-        for step in self.world.step(now) {
+        for step in self.simulation.step(now) {
             if let Step::Decided(decision) = step {
                 self.decisions.push(decision);
             }
         }
-        check(&self.world.pool, now);
+        check(&self.simulation.pool, now);
     }
 }
 
@@ -289,13 +289,13 @@ proptest! {
         let longest: u64 = asks.iter().map(|ask| ask.seconds * 2 + 60).sum();
         let end = START + (longest + 3_600) * SECOND;
         let mut ended = 0;
-        while ended < run.jobs && let Some(next) = run.world.next() && next <= end {
-            let steps = run.world.step(next.max(run.world.now + 1));
+        while ended < run.jobs && let Some(next) = run.simulation.next() && next <= end {
+            let steps = run.simulation.step(next.max(run.simulation.now + 1));
             ended += steps.iter().filter(|step| ends(step)).count() as u128;
         }
-        check(&run.world.pool, run.world.now);
-        let left = run.world.pool.snapshot().jobs;
-        let why = left.first().map(|entry| run.world.pool.explain(entry.job.id, run.world.now));
+        check(&run.simulation.pool, run.simulation.now);
+        let left = run.simulation.pool.snapshot().jobs;
+        let why = left.first().map(|entry| run.simulation.pool.explain(entry.job.id, run.simulation.now));
         prop_assert!(left.is_empty(), "{left:?}: {why:?}");
     }
 
@@ -308,24 +308,24 @@ proptest! {
         for (tenant, guarantee) in guarantees.iter().enumerate() {
             share(&mut pool, tenant as u128, Share { guarantee: *guarantee, ..Share::default() });
         }
-        let mut world = Simulation::new(pool, START, |job: &Job| job.shape.run.p90);
+        let mut simulation = Simulation::new(pool, START, |job: &Job| job.shape.run.p90);
         let mut owed = BTreeMap::new();
         let mut arrival = START;
         for (number, (tenant, seconds, gap)) in asks.iter().enumerate() {
             arrival += gap * SECOND;
-            while let Some(next) = world.next() && next <= arrival {
-                observe(&mut world, next, &guarantees, &mut owed)?;
+            while let Some(next) = simulation.next() && next <= arrival {
+                observe(&mut simulation, next, &guarantees, &mut owed)?;
             }
-            world.now = world.now.max(arrival);
+            simulation.now = simulation.now.max(arrival);
             let asked = job(number as u128, *tenant, |job, shape| {
-                job.submitted = world.now;
+                job.submitted = simulation.now;
                 shape.run = Estimate::exactly(seconds * SECOND);
             });
-            world.apply(Event::Submitted(asked));
-            observe(&mut world, arrival, &guarantees, &mut owed)?;
+            simulation.apply(Event::Submitted(asked));
+            observe(&mut simulation, arrival, &guarantees, &mut owed)?;
         }
-        while !world.pool.snapshot().jobs.is_empty() && let Some(next) = world.next() {
-            observe(&mut world, next, &guarantees, &mut owed)?;
+        while !simulation.pool.snapshot().jobs.is_empty() && let Some(next) = simulation.next() {
+            observe(&mut simulation, next, &guarantees, &mut owed)?;
         }
     }
 }
@@ -340,11 +340,11 @@ proptest! {
         urgent in vec((0u128..3, 1u64..30), 50..70),
         ordinary in vec((1u64..30, 1u64..120), 1..6),
     ) {
-        let mut world = Simulation::new(pool(workers), START, |job: &Job| job.shape.run.p90);
+        let mut simulation = Simulation::new(pool(workers), START, |job: &Job| job.shape.run.p90);
         for (id, (tenant, seconds)) in (0u128..).zip(&urgent) {
             let run = Estimate::exactly(seconds * SECOND);
             let asked = job(id, *tenant, |_, shape| (shape.level, shape.run) = (Level::Urgent, run));
-            world.apply(Event::Submitted(asked));
+            simulation.apply(Event::Submitted(asked));
         }
         let (mut arrivals, mut at) = (Vec::new(), START);
         for (id, (seconds, gap)) in (1_000u128..).zip(&ordinary) {
@@ -356,15 +356,15 @@ proptest! {
         loop {
             while let Some((at, id, time)) = arrivals.first().copied() && at <= now {
                 arrivals.remove(0);
-                world.now = now;
+                simulation.now = now;
                 // each has a tenant of its own: it does not wait because of past usage
                 let asked = job(id, id, |job, shape| {
                     (job.submitted, shape.run) = (now, Estimate::exactly(time));
                 });
-                world.apply(Event::Submitted(asked));
+                simulation.apply(Event::Submitted(asked));
                 ahead.insert(id, 0u32);
             }
-            for step in world.step(now) {
+            for step in simulation.step(now) {
                 if let Step::Decided(Decision::Start { job, .. }) = step {
                     match ahead.remove(&job.0) {
                         Some(count) => prop_assert!(count <= MOST_AHEAD, "{count} urgent jobs before {}", job.0),
@@ -372,7 +372,7 @@ proptest! {
                     }
                 }
             }
-            let next = world.next().into_iter().chain(arrivals.first().map(|arrival| arrival.0)).min();
+            let next = simulation.next().into_iter().chain(arrivals.first().map(|arrival| arrival.0)).min();
             let Some(next) = next else { break };
             now = next.max(now + 1);
         }
@@ -391,20 +391,20 @@ fn ends(step: &Step) -> bool {
 /// Steps, and fails if a tenant is below its guarantee with a job that waits for longer than 30 s and the longest job
 /// (120 s).
 fn observe<D: FnMut(&Job) -> Millis>(
-    world: &mut Simulation<D>,
+    simulation: &mut Simulation<D>,
     now: Millis,
     guarantees: &[u32],
     owed: &mut BTreeMap<u128, Millis>,
 ) -> Result<(), TestCaseError> {
-    world.step(now.max(world.now));
-    let now = world.now;
-    world.now += 1;
-    let snapshot = world.pool.snapshot();
+    simulation.step(now.max(simulation.now));
+    let now = simulation.now;
+    simulation.now += 1;
+    let snapshot = simulation.pool.snapshot();
     let queued = snapshot.jobs.iter().filter(|entry| matches!(entry.state, State::Queued { .. }));
     let waiting: BTreeSet<TenantId> = queued.map(|entry| entry.job.shape.tenant).collect();
     for (tenant, guarantee) in guarantees.iter().enumerate() {
         let id = TenantId(tenant as u128);
-        if world.pool.held_by(id) < *guarantee && waiting.contains(&id) {
+        if simulation.pool.held_by(id) < *guarantee && waiting.contains(&id) {
             let since = *owed.entry(tenant as u128).or_insert(now);
             prop_assert!(now - since <= 151 * SECOND, "tenant {tenant} is owed since {} ms", now - since);
         } else {

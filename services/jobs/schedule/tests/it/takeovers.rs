@@ -6,7 +6,7 @@ use atelier_schedule::{
 
 use crate::{
     invariants::check,
-    world::{
+    simulation::{
         HOUR, MINUTE, OTHER, SECOND, START, add, end, job, leave, long, pool, preempted, share, started,
         submit, workers_of,
     },

@@ -7,7 +7,7 @@ use atelier_schedule::{
 
 use crate::{
     invariants::check,
-    world::{
+    simulation::{
         HOUR, MINUTE, OTHER, SECOND, SPEC, START, add, end, job, long, pool, share, started, submit,
         workers_of,
     },

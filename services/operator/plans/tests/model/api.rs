@@ -7,9 +7,9 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::PLACES;
-use crate::world::{World, unit_name};
+use crate::state::{Model, unit_name};
 
-impl World {
+impl Model {
     /// Carries out one write as the API server would; false when it refuses.
     pub(crate) fn apply(&mut self, n: usize, action: &Action) -> bool {
         match action {

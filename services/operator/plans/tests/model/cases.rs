@@ -7,7 +7,7 @@ use jiff::SignedDuration;
 use proptest::prelude::*;
 
 use crate::events::{Behavior, Event};
-use crate::world::{World, node_name, unit_name};
+use crate::state::{Model, node_name, unit_name};
 use crate::{NODES, PLACES, UNITS};
 
 fn events() -> impl Strategy<Value = Event> {
@@ -45,34 +45,34 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: testkit::budget(100, 2000), ..ProptestConfig::default() })]
     #[test]
     fn no_unit_is_lost_or_used_twice_and_all_settle(dra in any::<bool>(), script in prop::collection::vec(events(), 0..80)) {
-        let mut world = World::new(dra);
+        let mut model = Model::new(dra);
         for event in &script {
-            world.event(event);
-            world.check();
-            (0..UNITS).for_each(|n| world.check_wakes(n));
+            model.event(event);
+            model.check();
+            (0..UNITS).for_each(|n| model.check_wakes(n));
         }
-        world.settle();
-        world.check_settled();
+        model.settle();
+        model.check_settled();
     }
 }
 
 #[test]
 fn nothing_is_written_when_nothing_changed() {
     for dra in [false, true] {
-        let mut world = World::new(dra);
-        world.event(&Event::Start(0, Behavior::Fine));
-        world.settle();
-        world.check_settled();
-        world.now += SignedDuration::from_hours(10);
+        let mut model = Model::new(dra);
+        model.event(&Event::Start(0, Behavior::Fine));
+        model.settle();
+        model.check_settled();
+        model.now += SignedDuration::from_hours(10);
         for n in 0..UNITS {
-            let plan = world.decide(n).unwrap();
+            let plan = model.decide(n).unwrap();
             assert_eq!((plan.before_status, plan.after_status), (vec![], vec![]));
-            assert_eq!(Some(plan.status), world.units[n].as_ref().unwrap().status);
+            assert_eq!(Some(plan.status), model.units[n].as_ref().unwrap().status);
         }
     }
 }
 
-impl World {
+impl Model {
     /// Uses all places except those of the units, and lets more thieves wait. Returns how many have a place.
     fn fill(&mut self) -> usize {
         self.thieves.extend([None, None, None]);
@@ -98,7 +98,7 @@ impl World {
 /// The operator is killed after it has made a guard for one node, and its unit starts on another one.
 #[test]
 fn a_guard_for_another_node_is_in_nobodys_way() {
-    let mut world = World::new(false);
+    let mut model = Model::new(false);
     for event in [
         Event::Start(0, Behavior::Fine),
         Event::Reconcile(2, 2),
@@ -109,42 +109,42 @@ fn a_guard_for_another_node_is_in_nobodys_way() {
         Event::Start(2, Behavior::Fine),
         Event::Reconcile(2, 1),
     ] {
-        world.event(&event);
+        model.event(&event);
     }
-    assert!(world.pods.iter().any(|pod| pod.role == Role::Guard), "there is no guard");
-    world.settle();
-    world.check_settled();
+    assert!(model.pods.iter().any(|pod| pod.role == Role::Guard), "there is no guard");
+    model.settle();
+    model.check_settled();
 }
 
 /// An instance whose pod was deleted on a lost node starts elsewhere, before that pod has ended.
 #[test]
 fn an_instance_deleted_on_a_lost_node_starts_elsewhere() {
-    let mut world = World::new(false);
-    world.event(&Event::Start(0, Behavior::Fine));
-    world.settle();
-    let at = world.pods.iter().find(|pod| pod.role == Role::Instance).unwrap().clone();
+    let mut model = Model::new(false);
+    model.event(&Event::Start(0, Behavior::Fine));
+    model.settle();
+    let at = model.pods.iter().find(|pod| pod.role == Role::Instance).unwrap().clone();
     let node = (0..NODES).find(|n| at.node == Some(node_name(*n))).unwrap();
-    let elsewhere = |world: &World| {
-        world.pods.iter().any(|pod| pod.role == Role::Instance && pod.node.is_some() && pod.node != at.node)
+    let elsewhere = |model: &Model| {
+        model.pods.iter().any(|pod| pod.role == Role::Instance && pod.node.is_some() && pod.node != at.node)
     };
-    world.event(&Event::NodeDown(node));
-    world.event(&Event::DeleteByHand(0));
+    model.event(&Event::NodeDown(node));
+    model.event(&Event::DeleteByHand(0));
     for seconds in [1, 40] {
-        assert!(!elsewhere(&world), "the node may come back with the pod");
-        world.event(&Event::Wait(seconds));
+        assert!(!elsewhere(&model), "the node may come back with the pod");
+        model.event(&Event::Wait(seconds));
         for _ in 0..3 {
-            world.reconcile(0, usize::MAX);
-            world.schedule();
-            world.check();
+            model.reconcile(0, usize::MAX);
+            model.schedule();
+            model.check();
         }
     }
-    assert!(elsewhere(&world));
-    world.event(&Event::NodeUp(node));
-    world.check();
-    world.kubelet();
-    world.settle();
-    world.check_settled();
-    assert!(world.pods.iter().all(|pod| pod.uid != at.uid), "the deleted pod is gone");
+    assert!(elsewhere(&model));
+    model.event(&Event::NodeUp(node));
+    model.check();
+    model.kubelet();
+    model.settle();
+    model.check_settled();
+    assert!(model.pods.iter().all(|pod| pod.uid != at.uid), "the deleted pod is gone");
 }
 
 /// The claim of a pod that waits for its place is deleted, and perhaps created again: the pod can never be bound with it. The
@@ -153,18 +153,18 @@ fn an_instance_deleted_on_a_lost_node_starts_elsewhere() {
 fn a_start_and_a_stop_survive_the_deletion_of_the_claim_at_any_step() {
     for (first, then) in (0..7).flat_map(|first| (0..7).map(move |then| (first, then))) {
         for (by_force, stop) in [(false, false), (false, true), (true, false), (true, true)] {
-            let mut world = World::new(true);
-            world.settle();
-            world.event(&Event::Start(0, Behavior::Fine));
+            let mut model = Model::new(true);
+            model.settle();
+            model.event(&Event::Start(0, Behavior::Fine));
             if stop {
-                world.settle();
-                world.event(&Event::Stop(0));
+                model.settle();
+                model.event(&Event::Stop(0));
             }
-            world.reconcile(0, first);
-            world.event(&Event::DeleteClaim(0, by_force));
-            world.reconcile(0, then);
-            world.settle();
-            world.check_settled();
+            model.reconcile(0, first);
+            model.event(&Event::DeleteClaim(0, by_force));
+            model.reconcile(0, then);
+            model.settle();
+            model.check_settled();
         }
     }
 }
@@ -173,7 +173,7 @@ fn a_start_and_a_stop_survive_the_deletion_of_the_claim_at_any_step() {
 /// its node.
 #[test]
 fn a_place_is_taken_back_with_the_devices_of_its_node() {
-    let mut world = World::new(true);
+    let mut model = Model::new(true);
     for event in [
         Event::Reconcile(0, usize::MAX),
         Event::Start(0, Behavior::Fine),
@@ -182,38 +182,38 @@ fn a_place_is_taken_back_with_the_devices_of_its_node() {
         Event::ScheduleAround(0, 3),
         Event::Reconcile(0, 3),
     ] {
-        world.event(&event);
+        model.event(&event);
     }
-    let nodes: BTreeSet<_> = world.claims_of(0).map(|claim| claim.observed.node.clone()).collect();
+    let nodes: BTreeSet<_> = model.claims_of(0).map(|claim| claim.observed.node.clone()).collect();
     assert_eq!(nodes.len(), 2, "the unit has devices on both nodes");
-    world.event(&Event::Reconcile(0, 1));
-    world.event(&Event::Reconcile(0, 5));
-    world.event(&Event::DeleteByForce(0));
-    world.settle();
-    world.check_settled();
+    model.event(&Event::Reconcile(0, 1));
+    model.event(&Event::Reconcile(0, 5));
+    model.event(&Event::DeleteByForce(0));
+    model.settle();
+    model.check_settled();
 }
 
 /// A placeholder gets its place as soon as the instance has ended, also while no scheduler runs.
 #[test]
 fn a_free_place_is_taken_back_without_the_scheduler() {
-    let mut world = World::new(false);
-    world.event(&Event::Start(0, Behavior::Fine));
-    world.settle();
-    world.event(&Event::Stop(0));
-    world.reconcile(0, usize::MAX);
+    let mut model = Model::new(false);
+    model.event(&Event::Start(0, Behavior::Fine));
+    model.settle();
+    model.event(&Event::Stop(0));
+    model.reconcile(0, usize::MAX);
     // it is waited for at first
-    world.event(&Event::Wait(15));
-    world.reconcile(0, usize::MAX);
-    let bound = |world: &World| {
-        world
+    model.event(&Event::Wait(15));
+    model.reconcile(0, usize::MAX);
+    let bound = |model: &Model| {
+        model
             .pods
             .iter()
             .any(|pod| pod.role == Role::Placeholder && pod.node.is_some() && pod.unit == unit_name(0))
     };
-    assert!(!bound(&world), "the instance still has it");
-    world.kubelet();
-    world.reconcile(0, usize::MAX);
-    assert!(bound(&world));
+    assert!(!bound(&model), "the instance still has it");
+    model.kubelet();
+    model.reconcile(0, usize::MAX);
+    assert!(bound(&model));
 }
 
 /// The scheduler loses its watch before any write of a start or a stop, and lists again after any other.
@@ -222,28 +222,28 @@ fn a_thief_gets_no_place_when_the_scheduler_lists_again_at_any_step() {
     for (lost, back, dra) in
         (0..14).flat_map(|lost| (0..14).flat_map(move |back| [(lost, back, false), (lost, back, true)]))
     {
-        let mut world = World::new(dra);
-        world.settle();
-        let stolen = world.fill();
-        world.event(&Event::Start(0, Behavior::Fine));
+        let mut model = Model::new(dra);
+        model.settle();
+        let stolen = model.fill();
+        model.event(&Event::Start(0, Behavior::Fine));
         for turn in 0..28 {
             if turn == 14 {
-                world.settle_around_thieves();
-                world.event(&Event::Stop(0));
+                model.settle_around_thieves();
+                model.event(&Event::Stop(0));
             }
             if turn % 14 == lost {
-                world.event(&Event::LoseScheduler);
+                model.event(&Event::LoseScheduler);
             }
             if turn % 14 == (lost + back) % 14 {
-                world.event(&Event::Relist);
+                model.event(&Event::Relist);
             }
-            world.reconcile(0, 1);
-            world.controller();
-            world.schedule();
-            world.kubelet();
-            world.check();
+            model.reconcile(0, 1);
+            model.controller();
+            model.schedule();
+            model.kubelet();
+            model.check();
             assert_eq!(
-                world.thieves.iter().flatten().count(),
+                model.thieves.iter().flatten().count(),
                 stolen,
                 "{lost}, {back}, turn {turn}, dra {dra}"
             );
@@ -255,23 +255,23 @@ fn a_thief_gets_no_place_when_the_scheduler_lists_again_at_any_step() {
 #[test]
 fn a_thief_gets_no_place_in_a_cycle_around_the_writes() {
     for (writes, dra) in (0..8).flat_map(|writes| [(writes, false), (writes, true)]) {
-        let mut world = World::new(dra);
-        world.settle();
-        let stolen = world.fill();
-        world.event(&Event::Start(0, Behavior::Fine));
+        let mut model = Model::new(dra);
+        model.settle();
+        let stolen = model.fill();
+        model.event(&Event::Start(0, Behavior::Fine));
         for turn in 0..24 {
             if turn == 12 {
-                world.settle_around_thieves();
-                world.event(&Event::Stop(0));
+                model.settle_around_thieves();
+                model.event(&Event::Stop(0));
             }
             for writes in [writes, 1] {
-                world.event(&Event::ScheduleAround(0, writes));
-                world.controller();
-                world.check();
+                model.event(&Event::ScheduleAround(0, writes));
+                model.controller();
+                model.check();
             }
-            world.kubelet();
-            world.now += SignedDuration::from_secs(1);
-            assert_eq!(world.thieves.iter().flatten().count(), stolen, "{writes}, turn {turn}, dra {dra}");
+            model.kubelet();
+            model.now += SignedDuration::from_secs(1);
+            assert_eq!(model.thieves.iter().flatten().count(), stolen, "{writes}, turn {turn}, dra {dra}");
         }
     }
 }
@@ -280,24 +280,24 @@ fn a_thief_gets_no_place_in_a_cycle_around_the_writes() {
 #[test]
 fn a_thief_gets_no_place_at_any_step_of_a_start_or_a_stop() {
     for (step, dra) in (0..20).flat_map(|step| [(step, false), (step, true)]) {
-        let mut world = World::new(dra);
-        world.settle();
-        let stolen = world.fill();
-        world.event(&Event::Start(0, Behavior::Fine));
+        let mut model = Model::new(dra);
+        model.settle();
+        let stolen = model.fill();
+        model.event(&Event::Start(0, Behavior::Fine));
         for turn in 0..12 {
             if turn == 6 {
-                world.event(&Event::Stop(0));
+                model.event(&Event::Stop(0));
             }
             // the scheduler runs after every single write
             for writes in [step % (turn + 2), 1] {
-                world.reconcile(0, writes);
-                world.controller();
-                assert!(!dra || world.has_devices(0), "step {step}, turn {turn}: the devices were released");
-                world.schedule();
+                model.reconcile(0, writes);
+                model.controller();
+                assert!(!dra || model.has_devices(0), "step {step}, turn {turn}: the devices were released");
+                model.schedule();
             }
-            world.kubelet();
-            world.now += SignedDuration::from_secs(1);
-            assert_eq!(world.thieves.iter().flatten().count(), stolen, "step {step}, turn {turn}, dra {dra}");
+            model.kubelet();
+            model.now += SignedDuration::from_secs(1);
+            assert_eq!(model.thieves.iter().flatten().count(), stolen, "step {step}, turn {turn}, dra {dra}");
         }
     }
 }

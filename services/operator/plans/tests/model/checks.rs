@@ -6,10 +6,10 @@ use crds::{HeldReason, UnitState, names};
 use jiff::SignedDuration;
 
 use crate::events::Event;
-use crate::world::{World, unit_name};
+use crate::state::{Model, unit_name};
 use crate::{NODES, PLACES, UNITS};
 
-impl World {
+impl Model {
     /// A plan that neither writes nor asks for another look decides the same at any later time.
     pub(crate) fn check_wakes(&self, n: usize) {
         let rests = |plan: &Plan| {

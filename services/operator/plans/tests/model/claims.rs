@@ -5,7 +5,7 @@ use atelier_operator_plans::observation::{ObservedDeviceClaim, ObservedPod, Phas
 use k8s_openapi::api::resource::v1::ResourceClaim;
 
 use crate::PLACES;
-use crate::world::{World, unit_name};
+use crate::state::{Model, unit_name};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Claim {
@@ -24,7 +24,7 @@ impl Claim {
     }
 }
 
-impl World {
+impl Model {
     pub(crate) fn claims_of(&self, n: usize) -> impl Iterator<Item = &Claim> {
         self.claims.iter().filter(move |claim| claim.observed.unit == unit_name(n))
     }

@@ -4,7 +4,7 @@ use atelier_operator_plans::observation::{ContainerExit, ObservedPod, Phase, Rol
 use jiff::Timestamp;
 
 use crate::events::Behavior;
-use crate::world::{World, unit_name};
+use crate::state::{Model, unit_name};
 use crate::{PLACES, UNITS};
 
 /// Whether the scheduler counts the pod on its node.
@@ -12,7 +12,7 @@ fn uses_node(pod: &ObservedPod) -> bool {
     pod.phase != Phase::Ended && !(pod.node.is_some() && pod.has_ended())
 }
 
-impl World {
+impl Model {
     pub(crate) fn is_down(&self, pod: &ObservedPod) -> bool {
         pod.node.as_ref().is_some_and(|node| !self.nodes[node].ready)
     }

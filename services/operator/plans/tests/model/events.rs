@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::json;
 
 use crate::TENANT;
-use crate::world::{World, node_name, unit_name};
+use crate::state::{Model, node_name, unit_name};
 
 /// How an instance behaves.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,7 +55,7 @@ pub(crate) enum Event {
     RemoveUnit(usize),
 }
 
-impl World {
+impl Model {
     pub(crate) fn change_spec(&mut self, n: usize, change: impl FnOnce(&mut GpuUnit)) {
         if let Some(unit) = self.units[n].as_mut().filter(|unit| unit.metadata.deletion_timestamp.is_none()) {
             change(unit);

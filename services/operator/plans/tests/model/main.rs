@@ -11,7 +11,7 @@ mod checks;
 mod claims;
 mod cluster;
 mod events;
-mod world;
+mod state;
 
 /// Number of units.
 pub(crate) const UNITS: usize = 3;

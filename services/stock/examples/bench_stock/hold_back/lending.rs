@@ -124,7 +124,7 @@ impl PartialEq for Due {
 
 impl Eq for Due {}
 
-struct World<'a> {
+struct Simulation<'a> {
     policy: Policy<'a>,
     from: f64,
     now: f64,
@@ -149,7 +149,7 @@ pub(crate) fn simulate(
     policy: Policy<'_>,
     queue: Queue,
 ) -> Outcome {
-    let mut world = World {
+    let mut simulation = Simulation {
         policy,
         from,
         now: from,
@@ -164,33 +164,33 @@ pub(crate) fn simulate(
         outcome: Outcome::default(),
     };
     for (n, start) in starts.iter().enumerate() {
-        if start.at < from && start.at + start.run > from && world.free > 0 {
-            world.free -= 1;
-            world.used += 1;
-            world.at(start.at + start.run, Event::End);
+        if start.at < from && start.at + start.run > from && simulation.free > 0 {
+            simulation.free -= 1;
+            simulation.used += 1;
+            simulation.at(start.at + start.run, Event::End);
         } else if start.at >= from && start.at < until {
-            world.at(start.at, Event::Start(n));
+            simulation.at(start.at, Event::Start(n));
         }
     }
-    world.at(from, Event::Lend);
-    while let Some(Due(at, _, event)) = world.due.pop() {
+    simulation.at(from, Event::Lend);
+    while let Some(Due(at, _, event)) = simulation.due.pop() {
         if at >= until {
             break;
         }
-        world.pass(at);
+        simulation.pass(at);
         match event {
-            Event::Start(n) => world.start(starts[n]),
-            Event::End => world.end(),
-            Event::Lend => world.lend(),
-            Event::Next(worker) => world.next(worker),
-            Event::Left(worker) => world.left(worker),
+            Event::Start(n) => simulation.start(starts[n]),
+            Event::End => simulation.end(),
+            Event::Lend => simulation.lend(),
+            Event::Next(worker) => simulation.next(worker),
+            Event::Left(worker) => simulation.left(worker),
         }
     }
-    world.pass(until);
-    world.outcome
+    simulation.pass(until);
+    simulation.outcome
 }
 
-impl World<'_> {
+impl Simulation<'_> {
     fn at(&mut self, at: f64, event: Event) {
         self.numbers += 1;
         self.due.push(Due(at, self.numbers, event));

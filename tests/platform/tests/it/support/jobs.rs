@@ -20,7 +20,7 @@ pub(crate) struct Jobs {
     /// The API, for administrators.
     pub(crate) admin: Client,
     /// The listener for workers.
-    door: Client,
+    worker_api: Client,
 }
 
 /// An attempt that a worker got.
@@ -39,13 +39,13 @@ pub(crate) struct Worker {
     pub(crate) instance: String,
     /// Name of its node.
     pub(crate) node: String,
-    door: Client,
+    worker_api: Client,
     session: i64,
 }
 
 impl Jobs {
     pub(crate) async fn start(config: atelier_jobs::Config, admin: &str) -> Self {
-        let (replica, (api, door)) = Replica::start(move |process: Process| {
+        let (replica, (api, worker_api)) = Replica::start(move |process: Process| {
             async move {
                 let app = atelier_jobs::App::new(config, process).unwrap();
                 app.start_workers();
@@ -54,7 +54,11 @@ impl Jobs {
             .boxed()
         })
         .await;
-        Self { _replica: replica, admin: Client::new(&api).token(admin), door: Client::new(&door) }
+        Self {
+            _replica: replica,
+            admin: Client::new(&api).token(admin),
+            worker_api: Client::new(&worker_api),
+        }
     }
 
     /// Waits until a worker of the pool runs that is not this one, and registers its process.
@@ -81,7 +85,7 @@ impl Jobs {
         let secrets: Api<Secret> = Api::namespaced(platform.kube().clone(), &owner.k8s_name());
         let secret = secrets.get(&format!("{}-1", id.k8s_name())).await.unwrap();
         let token = String::from_utf8(secret.data.unwrap()["ATELIER_WORKER_TOKEN"].0.clone()).unwrap();
-        let mut worker = Worker { instance, node, door: self.door.token(&token), session: 0 };
+        let mut worker = Worker { instance, node, worker_api: self.worker_api.token(&token), session: 0 };
         let session = worker.register().await.expect(200);
         worker.session = session.body["session"].as_i64().unwrap();
         worker
@@ -91,14 +95,14 @@ impl Jobs {
 impl Worker {
     /// Begins a session.
     pub(crate) async fn register(&self) -> Response {
-        self.door.post("/worker/v1/register", json!({})).await
+        self.worker_api.post("/worker/v1/register", json!({})).await
     }
 
     /// Polls until there is work.
     pub(crate) async fn work(&self) -> Work {
         within(PATIENCE, "the worker gets a job", async || {
             let body = json!({ "session": self.session, "wait_seconds": 1 });
-            let answer = self.door.post("/worker/v1/poll", body).await.expect(200);
+            let answer = self.worker_api.post("/worker/v1/poll", body).await.expect(200);
             let work = &answer.body["instruction"]["work"];
             let job = work["job_id"].as_str()?.to_owned();
             Some(Work { job, attempt: work["attempt"].as_i64().unwrap() })
@@ -118,6 +122,6 @@ impl Worker {
 
     async fn call(&self, work: &Work, what: &str, body: Value) -> Response {
         let path = format!("/worker/v1/attempts/{}/{}/{what}", work.job, work.attempt);
-        self.door.post(&path, body).await
+        self.worker_api.post(&path, body).await
     }
 }

@@ -29,7 +29,7 @@ export interface KeptJob {
   works?: { since: number; pace: number };
 }
 
-export interface JobsWorld {
+export interface JobsData {
   kept: KeptJob[];
   /** Of all jobs, oldest first; their place is the position in the stream. */
   events: JobEvent[];

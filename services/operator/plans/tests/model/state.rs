@@ -17,7 +17,7 @@ use crate::events::Behavior;
 use crate::{NODES, PLACES, UNITS};
 
 /// A cluster with one operator.
-pub(crate) struct World {
+pub(crate) struct Model {
     /// Devices are claimed, and thieves compete for them.
     pub(crate) dra: bool,
     pub(crate) claims: Vec<Claim>,
@@ -60,7 +60,7 @@ pub(crate) fn unit_name(n: usize) -> String {
     format!("unit-{n:032x}")
 }
 
-impl World {
+impl Model {
     pub(crate) fn new(dra: bool) -> Self {
         let allocation = if dra {
             json!({"kind": "dra", "deviceClass": "gpus"})

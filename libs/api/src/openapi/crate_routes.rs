@@ -6,13 +6,13 @@ use utoipa::openapi::OpenApi;
 use super::{OpenApiRouter, merge};
 
 /// The routes of one crate of a service with the state `S`.
-pub struct Room<S> {
+pub struct CrateRoutes<S> {
     document: OpenApi,
     /// Attaches their part of the state to the routes.
     serve: Box<dyn FnOnce(&S) -> Router>,
 }
 
-impl<S> Room<S> {
+impl<S> CrateRoutes<S> {
     /// Routes that need the part `P` of the state.
     #[must_use]
     pub fn new<P: FromRef<S> + Clone + Send + Sync + 'static>(routes: OpenApiRouter<P>) -> Self {
@@ -22,13 +22,13 @@ impl<S> Room<S> {
 }
 
 /// All routes of the service.
-pub fn served<S>(rooms: impl IntoIterator<Item = Room<S>>, state: &S) -> Router {
-    rooms.into_iter().map(|room| (room.serve)(state)).fold(Router::new(), Router::merge)
+pub fn served<S>(crates: impl IntoIterator<Item = CrateRoutes<S>>, state: &S) -> Router {
+    crates.into_iter().map(|part| (part.serve)(state)).fold(Router::new(), Router::merge)
 }
 
 /// The document of all routes, which begins with `document`.
 #[must_use]
-pub fn documented<S>(rooms: impl IntoIterator<Item = Room<S>>, mut document: OpenApi) -> OpenApi {
-    rooms.into_iter().for_each(|room| merge(&mut document, room.document));
+pub fn documented<S>(crates: impl IntoIterator<Item = CrateRoutes<S>>, mut document: OpenApi) -> OpenApi {
+    crates.into_iter().for_each(|part| merge(&mut document, part.document));
     document
 }

@@ -35,7 +35,7 @@ const SERVICE: &str = "atelier-storage";
 const MANIFEST: &str = include_str!("../../../../deploy/rbac/storage.yaml");
 
 /// A database, an issuer of tokens, an object store, and a cluster if the test needs one.
-pub(crate) struct World {
+pub(crate) struct Fixture {
     pub(crate) db: TestDb,
     pub(crate) issuer: Issuer,
     pub(crate) config: Config,
@@ -82,7 +82,7 @@ impl Drop for Doomed {
     }
 }
 
-impl World {
+impl Fixture {
     /// Without a cluster.
     pub(crate) async fn new() -> Self {
         Self::build(false).await
@@ -112,12 +112,12 @@ impl World {
             telemetry: None,
             reconcile: ReconcileConfig { lease_seconds: 1, compare_seconds: 2, ..ReconcileConfig::default() },
         };
-        let mut world_cluster = (None, None);
+        let mut started = (None, None);
         if cluster {
             let (running, client) = start_cluster(&folder).await;
             config.clusters = [("uk-1".to_owned(), kubeconfig(permit(&running, &client).await))].into();
             tokio::spawn(operate(client.clone()));
-            world_cluster = (Some(running), Some(client));
+            started = (Some(running), Some(client));
         }
         Self {
             db,
@@ -125,9 +125,9 @@ impl World {
             config,
             objects,
             http: reqwest::Client::new(),
-            cluster: world_cluster.1,
+            cluster: started.1,
             _embedded: embedded,
-            _devcluster: world_cluster.0,
+            _devcluster: started.0,
             _folder: folder,
         }
     }

@@ -35,14 +35,14 @@ import type {
 import type { LiveEvent } from "../src/api/live";
 import type { ProblemSlug } from "../src/api/problem";
 import type { AuditLog } from "./audit.ts";
-import type { JobsWorld } from "./jobs/world.ts";
+import type { JobsData } from "./jobs/data.ts";
 import type { Kept } from "./kept.ts";
-import type { ModelsWorld } from "./models-seed.ts";
+import type { ModelsData } from "./models-seed.ts";
 import type { OperationName } from "./operations.ts";
-import type { Platform } from "./platform-world.ts";
-import type { QueueWorld } from "./queue-seed.ts";
-import type { UsageWorld } from "./usage-seed.ts";
-import type { WebhookWorld } from "./webhook-seed.ts";
+import type { Platform } from "./platform-data.ts";
+import type { QueueData } from "./queue-seed.ts";
+import type { UsageData } from "./usage-seed.ts";
+import type { WebhookData } from "./webhook-seed.ts";
 
 export interface Account {
   user: User;
@@ -80,7 +80,7 @@ export interface Stream {
 }
 
 /** All that the stand-in knows. One per test, so that they do not disturb each other. */
-export interface World extends UsageWorld, WebhookWorld, QueueWorld, ModelsWorld {
+export interface Backend extends UsageData, WebhookData, QueueData, ModelsData {
   accounts: Account[];
   tenants: Tenant[];
   members: Map<TenantId, Member[]>;
@@ -120,7 +120,7 @@ export interface World extends UsageWorld, WebhookWorld, QueueWorld, ModelsWorld
   platform: Platform;
   /** Newest first. */
   audit: AuditLog;
-  jobs: JobsWorld;
+  jobs: JobsData;
   /** What ends each followed log. */
   logs: Set<() => void>;
   /** Open event streams. */

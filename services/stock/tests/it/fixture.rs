@@ -14,7 +14,7 @@ use sqlx::{Connection, PgConnection};
 use testkit::{Client, Issuer, Response, TestDb, callers, eventually};
 
 /// A database, an issuer, and any number of replicas of the service.
-pub(crate) struct World {
+pub(crate) struct Fixture {
     pub(crate) db: TestDb,
     pub(crate) database: DbConfig,
     pub(crate) issuer: Issuer,
@@ -35,7 +35,7 @@ pub(crate) struct Replica {
     pub(crate) process: Process,
 }
 
-impl World {
+impl Fixture {
     /// Without a cluster: its workers do not run.
     pub(crate) async fn new() -> Self {
         Self::with_cluster(None).await

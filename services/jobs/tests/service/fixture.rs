@@ -13,7 +13,7 @@ use service::Process;
 use testkit::{Client, Issuer, Response, TestDb};
 
 /// A database and an issuer of tokens.
-pub(crate) struct World {
+pub(crate) struct Fixture {
     pub(crate) db: TestDb,
     pub(crate) issuer: Issuer,
     pub(crate) config: Config,
@@ -27,7 +27,7 @@ pub(crate) struct World {
 pub(crate) struct Service {
     pub(crate) client: Client,
     /// The listener for workers.
-    pub(crate) door: Client,
+    pub(crate) worker_api: Client,
     pub(crate) process: Process,
 }
 
@@ -39,7 +39,7 @@ impl Service {
     }
 }
 
-impl World {
+impl Fixture {
     pub(crate) async fn new() -> Self {
         Self::on(TestDb::new()).await
     }
@@ -91,8 +91,8 @@ impl World {
         let app = App::new(self.config.clone(), process.clone()).unwrap();
         app.start_workers();
         let client = Client::new(&testkit::serve(app.router()).await);
-        let door = Client::new(&testkit::serve(app.worker_router()).await);
-        Service { client, door, process }
+        let worker_api = Client::new(&testkit::serve(app.worker_router()).await);
+        Service { client, worker_api, process }
     }
 
     /// Stops the object store. Returns its address.

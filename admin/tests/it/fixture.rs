@@ -8,12 +8,12 @@ use atelier_admin::{
 use sqlx::{Connection, PgConnection};
 use testkit::TestDb;
 
-pub(crate) struct World {
+pub(crate) struct Fixture {
     pub(crate) db: TestDb,
     pub(crate) config: Config,
 }
 
-impl World {
+impl Fixture {
     /// All schemas, empty.
     pub(crate) async fn new() -> Self {
         let db = TestDb::new();
