@@ -9,8 +9,8 @@ use atelier_schedule::{
 use proptest::{collection::vec, prelude::*};
 
 use crate::{
+    builders::{OTHER, SECOND, SPEC, START, job, model, pool, share},
     invariants::check,
-    simulation::{OTHER, SECOND, SPEC, START, job, model, pool, share},
 };
 
 #[derive(Debug, Clone)]

@@ -6,11 +6,11 @@ use atelier_schedule::{
 };
 
 use crate::{
-    invariants::check,
-    simulation::{
+    builders::{
         HOUR, MINUTE, OTHER, SECOND, SPEC, START, end, job, long, model, pool, share, started, submit,
         workers_of,
     },
+    invariants::check,
 };
 
 #[test]

@@ -5,11 +5,11 @@ use atelier_schedule::{
 };
 
 use crate::{
-    invariants::check,
-    simulation::{
+    builders::{
         HOUR, MINUTE, OTHER, SECOND, START, add, end, job, leave, long, pool, preempted, share, started,
         submit, workers_of,
     },
+    invariants::check,
 };
 
 #[test]

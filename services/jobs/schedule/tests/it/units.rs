@@ -6,11 +6,11 @@ use atelier_schedule::{
 };
 
 use crate::{
-    invariants::check,
-    simulation::{
+    builders::{
         HOUR, MINUTE, OTHER, SECOND, SPEC, START, add, end, job, long, pool, share, started, submit,
         workers_of,
     },
+    invariants::check,
 };
 
 fn strict(group: u128) -> Option<(GroupId, GroupMode)> {
