@@ -149,7 +149,7 @@ async fn versions(conn: &mut PgConnection) -> anyhow::Result<Value> {
 async fn statistics(conn: &mut PgConnection) -> anyhow::Result<Value> {
     let tables: Vec<(String, i64, i64)> = sqlx::query_as(
         "select schemaname || '.' || relname, n_live_tup, pg_total_relation_size(relid)
-         from pg_stat_user_tables order by pg_total_relation_size(relid) desc limit 50",
+         from pg_stat_user_tables order by 3 desc, 1 limit 50",
     )
     .fetch_all(&mut *conn)
     .await?;

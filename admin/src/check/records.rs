@@ -76,7 +76,6 @@ async fn broken_audit_log(conn: &mut PgConnection, schema: &'static str) -> anyh
 
 #[cfg(test)]
 mod tests {
-    use sqlx::Connection as _;
     use testkit::TestDb;
 
     use super::*;
@@ -85,7 +84,7 @@ mod tests {
     async fn each_queue_is_checked() {
         let db = TestDb::new();
         db.create_with(&schemas::all()).await;
-        let mut conn = PgConnection::connect(&db.url()).await.unwrap();
+        let mut conn = db.admin().await;
         let (_, sql, needed) = CHECKS.iter().find(|(invariant, ..)| *invariant == "queues").unwrap();
         for table in schemas::queues(&mut conn).await.unwrap() {
             assert!(sql.contains(&format!(" from {table}")), "{table} is not in queues.sql");

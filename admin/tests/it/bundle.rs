@@ -59,7 +59,6 @@ async fn a_bundle_has_what_helps_and_no_secret() {
     let url = testkit::serve(process).await;
     fixture.config.bundle.processes =
         [("gpu".to_owned(), url), ("dead".to_owned(), "http://127.0.0.1:1".to_owned())].into();
-    fixture.execute("insert into stock.leases values ('main', gen_random_uuid(), now()); analyze").await;
 
     let archive = folder.path().join("bundle.tar.gz");
     let request =
@@ -70,7 +69,7 @@ async fn a_bundle_has_what_helps_and_no_secret() {
         ("versions.json", "PostgreSQL"),
         ("configuration/gpu.json", "127.0.0.1:8080"),
         ("configuration/gpu.json", "postgres://db:5432/atelier"),
-        ("database.json", "stock.leases"),
+        ("database.json", "gpu.runs"),
         ("queues.json", "gpu.instances"),
         ("queues.json", "jobs.webhook_deliveries"),
         ("check.txt", "all agree"),
