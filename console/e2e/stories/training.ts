@@ -48,6 +48,8 @@ test("a training becomes a picture", async ({ page }) => {
     );
     await page.goto("/models");
     await page.getByRole("link", { name, exact: true }).click();
+    // the list has a menu of this name, too
+    await expect(page).toHaveURL(/\/models\/.+/);
     await page.getByRole("button", { name: `Actions for ${name}` }).click();
     await page.getByRole("menuitem", { name: "Delete…" }).click();
     const dialog = page.getByRole("alertdialog");

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::Tenant;
 
 /// With `{tenant}`, `{job}` and `{bucket}` of the tenant.
-const STATEMENTS: [&str; 25] = [
+const STATEMENTS: &[&str] = &[
     "insert into gpu.allowances (tenant_id, issuer, version, currency) values ({tenant}, 'isolation', 1, 'EUR')",
     "insert into gpu.idle_watches (id, tenant_id, reset_at)
      select id, {tenant}, now() from gpu.instances where tenant_id = {tenant} on conflict do nothing",
