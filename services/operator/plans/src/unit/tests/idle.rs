@@ -431,6 +431,21 @@ fn a_claimed_place_is_held_once_its_devices_are_reserved() {
 }
 
 #[test]
+fn a_placeholder_does_not_wait_for_a_place_without_its_devices() {
+    let planned = |node: Option<&str>| {
+        let claim = ObservedDeviceClaim { node: node.map(str::to_owned), ..device_claim() };
+        planned(
+            &claimed_unit(),
+            &Snapshot { claims: vec![claim], ..with_claim(guarded(vec![pending(Some(NODE))])) },
+        )
+    };
+    let given_up = |node| planned(node).before_status.contains(&killed(&claimed(pending(Some(NODE)))));
+    assert!(given_up(Some("node-2")), "its devices are on another node");
+    assert!(!given_up(Some(NODE)));
+    assert!(!given_up(None), "its devices are bound to no node");
+}
+
+#[test]
 fn the_gpus_of_the_node_are_reported_until_the_unit_leaves_it() {
     let with_gpus = |gpus: &[&str]| ObservedPod {
         gpu_uuids: gpus.iter().map(ToString::to_string).collect(),
